@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bstr::BString;
 
-use htc_classad::Outside;
 pub use htc_classad::Zone;
+use htc_classad::{Mode, Outside};
 
 use crate::process::Exit;
 use crate::time::Now;
@@ -184,6 +184,69 @@ pub struct Machine {
     pub os_release: [String; 3],
 }
 
+/// What both kinds of worlds below have from the one that they are made from.
+macro_rules! of_its_world {
+    () => {
+        fn zone(&self, epoch: i64) -> Zone {
+            self.world.zone(epoch)
+        }
+        fn random(&self) -> u64 {
+            self.world.random()
+        }
+        fn reseed(&self, seed: u64) {
+            self.world.reseed(seed);
+        }
+        fn env(&self, name: &OsStr) -> Option<OsString> {
+            self.world.env(name)
+        }
+        fn environment(&self) -> Vec<(OsString, OsString)> {
+            self.world.environment()
+        }
+        fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
+            self.world.read_file(path, limit)
+        }
+        fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+            self.world.write_file(path, content)
+        }
+        fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
+            self.world.list_dir(path)
+        }
+        fn stat(&self, path: &Path) -> io::Result<FileStatus> {
+            self.world.stat(path)
+        }
+        fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+            self.world.real_path(path)
+        }
+        fn may_execute(&self, path: &Path) -> bool {
+            self.world.may_execute(path)
+        }
+        fn current_dir(&self) -> io::Result<PathBuf> {
+            self.world.current_dir()
+        }
+        fn run(&self, command: &Command) -> io::Result<CommandOutput> {
+            self.world.run(command)
+        }
+        fn account_by_name(&self, name: &[u8]) -> Option<Account> {
+            self.world.account_by_name(name)
+        }
+        fn account_by_uid(&self, uid: u32) -> Option<Account> {
+            self.world.account_by_uid(uid)
+        }
+        fn effective_uid(&self) -> u32 {
+            self.world.effective_uid()
+        }
+        fn machine(&self) -> Machine {
+            self.world.machine()
+        }
+        fn host(&self) -> [String; 3] {
+            self.world.host()
+        }
+        fn interfaces(&self) -> Vec<InterfaceAddress> {
+            self.world.interfaces()
+        }
+    };
+}
+
 /// A world whose clock stands still, everything else being as in the world it is made from: what an evaluation inside a
 /// machine sees.
 pub struct Frozen<'a> {
@@ -206,67 +269,47 @@ impl Outside for Frozen<'_> {
     fn home(&self, user: &[u8]) -> Option<BString> {
         self.world.home(user)
     }
+    fn mode(&self) -> Mode {
+        self.world.mode()
+    }
 }
 
 impl World for Frozen<'_> {
     fn now(&self) -> Now {
         self.now
     }
-    fn zone(&self, epoch: i64) -> Zone {
+    of_its_world!();
+}
+
+/// A world in which expressions are read and evaluated in a mode of their own: that of one of several configurations.
+pub struct InMode<'a> {
+    /// Where everything but the mode comes from.
+    pub world: &'a dyn World,
+    /// Strict mode or condor mode.
+    pub strict: bool,
+}
+
+impl Outside for InMode<'_> {
+    fn epoch(&self) -> i64 {
+        self.world.epoch()
+    }
+    fn local_zone(&self, epoch: i64) -> Zone {
         self.world.zone(epoch)
     }
-    fn random(&self) -> u64 {
+    fn random_bits(&self) -> u64 {
         self.world.random()
     }
-    fn reseed(&self, seed: u64) {
-        self.world.reseed(seed);
+    fn home(&self, user: &[u8]) -> Option<BString> {
+        self.world.home(user)
     }
-    fn env(&self, name: &OsStr) -> Option<OsString> {
-        self.world.env(name)
+    fn mode(&self) -> Mode {
+        Mode { strict: self.strict, ..self.world.mode() }
     }
-    fn environment(&self) -> Vec<(OsString, OsString)> {
-        self.world.environment()
+}
+
+impl World for InMode<'_> {
+    fn now(&self) -> Now {
+        self.world.now()
     }
-    fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
-        self.world.read_file(path, limit)
-    }
-    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.world.write_file(path, content)
-    }
-    fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        self.world.list_dir(path)
-    }
-    fn stat(&self, path: &Path) -> io::Result<FileStatus> {
-        self.world.stat(path)
-    }
-    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
-        self.world.real_path(path)
-    }
-    fn may_execute(&self, path: &Path) -> bool {
-        self.world.may_execute(path)
-    }
-    fn current_dir(&self) -> io::Result<PathBuf> {
-        self.world.current_dir()
-    }
-    fn run(&self, command: &Command) -> io::Result<CommandOutput> {
-        self.world.run(command)
-    }
-    fn account_by_name(&self, name: &[u8]) -> Option<Account> {
-        self.world.account_by_name(name)
-    }
-    fn account_by_uid(&self, uid: u32) -> Option<Account> {
-        self.world.account_by_uid(uid)
-    }
-    fn effective_uid(&self) -> u32 {
-        self.world.effective_uid()
-    }
-    fn machine(&self) -> Machine {
-        self.world.machine()
-    }
-    fn host(&self) -> [String; 3] {
-        self.world.host()
-    }
-    fn interfaces(&self) -> Vec<InterfaceAddress> {
-        self.world.interfaces()
-    }
+    of_its_world!();
 }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use crate::classad::mode;
 use crate::config::command::CommandPolicy;
 use crate::config::macro_set::{MacroSet, SourceId, Who};
 use crate::config::parse::{Skipped, TemplateFailure};
 use crate::config::view::View;
 use crate::text::Span;
 use crate::text::caret::LineCaret;
-use crate::world::World;
+use crate::world::{InMode, World};
 
 /// What to read and how.
 #[derive(Clone, Debug)]
@@ -232,8 +231,8 @@ pub struct Attempt {
 }
 
 impl Config {
-    /// Reads all sources in the reference's order (`real_config`, condor_config.cpp), and sets the [mode] in which ClassAds
-    /// are read and evaluated from now on, as the reference's `config()` does.
+    /// Reads all sources in the reference's order (`real_config`, condor_config.cpp). [`Config::is_strict`] says in which mode
+    /// ClassAds are to be read and evaluated with it.
     ///
     /// # Errors
     /// A source that cannot be read, or a statement that is wrong: the error carries the reference's words, the place
@@ -252,8 +251,6 @@ impl Config {
 
     /// As [`Config::load`], for those who want what was read before an error, too.
     pub fn attempt(world: &dyn World, who: &Who, options: &LoadOptions) -> Attempt {
-        // As in a process of its own, which begins in condor mode.
-        mode::set_strict(false);
         let mut loader = Loader::new(world, who, options);
         let result = loader.read_all();
         let Loader { set, who, messages, root, local_sources, skipped, not_read, stops, .. } = loader;
@@ -268,6 +265,12 @@ impl Config {
             status: failure.status,
         });
         Attempt { config, warnings, stops, error }
+    }
+
+    /// Whether ClassAds are read and evaluated in strict mode with it (STRICT_CLASSAD_EVALUATION). Its own values are, whatever the
+    /// mode of the world in which they are looked at.
+    pub fn is_strict(&self) -> bool {
+        self.set.strict
     }
 
     /// The values as the subsystem for which it was read sees them. What expansion asks of the outside (time, chance,
@@ -358,6 +361,11 @@ pub(crate) struct Loader<'a> {
 const MAX_STOPS: usize = 100;
 
 impl<'a> Loader<'a> {
+    /// What is outside, in the mode that has been read so far.
+    pub(crate) fn inside(&self) -> InMode<'a> {
+        InMode { world: self.world, strict: self.set.strict }
+    }
+
     fn new(world: &'a dyn World, who: &Who, options: &'a LoadOptions) -> Self {
         let mut set = MacroSet::new();
         set.keep_defaults = options.keep_defaults;

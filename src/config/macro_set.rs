@@ -211,6 +211,8 @@ pub struct MacroSet {
     history: usize,
     /// Facts of the machine; a definition in the table goes before them.
     pub(crate) detected: Detected,
+    /// STRICT_CLASSAD_EVALUATION, once it has been read: how expressions in values are read and evaluated.
+    pub(crate) strict: bool,
     /// Whether values equal to their defaults are stored (`-summary`, `-writeconfig`).
     pub(crate) keep_defaults: bool,
     /// Whether the texts of sources are kept.

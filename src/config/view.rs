@@ -7,7 +7,7 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::classad::Expr;
+use crate::classad::{Dialect, Expr};
 use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::evaluate::{self, Number};
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
@@ -15,7 +15,7 @@ use crate::config::macro_set::{Found, MacroSet, Who};
 use crate::config::use_counts::Reading;
 use crate::config::value_error::{ValueError, ValueFailure, ValueProblem};
 use crate::text::list;
-use crate::world::World;
+use crate::world::{InMode, World};
 
 /// Where a value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +103,11 @@ impl<'a> View<'a> {
         self.world
     }
 
+    /// What is outside, in the mode of the configuration.
+    fn inside(&self) -> InMode<'a> {
+        InMode { world: self.world, strict: self.set.strict }
+    }
+
     /// The view of a slot of that type: `SLOT_TYPE_<n>_NAME` goes before `NAME`, even if it is empty
     /// (`Resource.cpp`, `SlotType::param`). Slots of no type give `None`; dynamic slots the type and id of their parent.
     #[must_use]
@@ -160,12 +165,12 @@ impl<'a> View<'a> {
     /// An expansion without end.
     pub fn expand_raw(&self, name: &[u8], raw: &[u8]) -> Result<BString, ExpandError> {
         let mut report = |message| self.messages.borrow_mut().push(message);
-        expand::expand_value(name, raw, self, self.world, &mut report)
+        expand::expand_value(name, raw, self, &self.inside(), &mut report)
     }
 
     /// The truth value of a text, as boolean parameters are read; `None` if it has none.
     pub fn truth(&self, text: &[u8]) -> Option<bool> {
-        evaluate::to_boolean(text, self.world)
+        evaluate::to_boolean(text, &self.inside())
     }
 
     /// Where a look-up's answer stands.
@@ -203,7 +208,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// An expansion without end.
     pub fn expand(&self, text: &[u8]) -> Result<BString, ExpandError> {
-        expand::expand(text, self, self.world, &mut |message| self.messages.borrow_mut().push(message))
+        expand::expand(text, self, &self.inside(), &mut |message| self.messages.borrow_mut().push(message))
     }
 
     /// The expanded value; `None` if it is undefined or empty.
@@ -216,7 +221,7 @@ impl<'a> View<'a> {
             return Ok(None);
         };
         let raw = BString::from(found.raw().into_owned());
-        let value = expand::expand_value(&looked_up, &raw, self, self.world, &mut |message| {
+        let value = expand::expand_value(&looked_up, &raw, self, &self.inside(), &mut |message| {
             self.messages.borrow_mut().push(message);
         });
         match value {
@@ -257,7 +262,7 @@ impl<'a> View<'a> {
         let parameter = defaults::find_for(&setting.origin.name, name.as_bytes());
         let (min, max) = range.unwrap_or_else(|| int_range(parameter));
         let fail = |problem, fallback: Option<i64>| {
-            let default = default_number(parameter, self.world);
+            let default = default_number(parameter, &self.inside());
             let mut failure = ValueFailure::new(
                 name.as_bytes(),
                 setting.value.clone(),
@@ -269,7 +274,7 @@ impl<'a> View<'a> {
             failure.fallback = fallback.unwrap_or(default).to_string().into();
             Err(failure.into())
         };
-        let value = match evaluate::integer(&setting.value, self.world) {
+        let value = match evaluate::integer(&setting.value, &self.inside()) {
             Number::Value(value) => value,
             Number::Unparsable => return fail(ValueProblem::NotExpression("integer"), None),
             Number::Otherwise => return fail(ValueProblem::NotNumber("integer"), None),
@@ -306,7 +311,7 @@ impl<'a> View<'a> {
             return Ok(None);
         };
         let general = |value: f64| crate::text::printf::general_lower(value, 6);
-        let problem = match evaluate::real(&setting.value, self.world) {
+        let problem = match evaluate::real(&setting.value, &self.inside()) {
             Number::Value(value) => match range {
                 Some((min, _)) if value < min => ValueProblem::TooLow("number"),
                 Some((_, max)) if value > max => ValueProblem::TooHigh("number"),
@@ -338,11 +343,11 @@ impl<'a> View<'a> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
         };
-        if let Some(value) = evaluate::to_boolean(&setting.value, self.world) {
+        if let Some(value) = evaluate::to_boolean(&setting.value, &self.inside()) {
             return Ok(Some(setting.map(|_| value)));
         }
         let default = defaults::find_for(&setting.origin.name, name.as_bytes())
-            .and_then(|parameter| table_number(parameter, self.world))
+            .and_then(|parameter| table_number(parameter, &self.inside()))
             .is_some_and(|number| number != 0);
         let taken = evaluate::boolean_prefix(&setting.value).unwrap_or(default);
         let problem = ValueProblem::NotBoolean;
@@ -360,7 +365,7 @@ impl<'a> View<'a> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
         };
-        match Expr::parse(&setting.value) {
+        match Expr::parse_with(&setting.value, Dialect::of(&self.inside())) {
             Ok(expr) => Ok(Some(setting.map(|_| expr))),
             Err(error) => {
                 let problem = ValueProblem::Syntax(error.to_string());

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use bstr::{BString, ByteSlice};
 
 use super::reply::BadLine;
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::{Span, list};
 use crate::time::Now;
@@ -245,7 +245,7 @@ fn boolean(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
     match text.trim_end().to_ascii_lowercase().as_slice() {
         b"true" | b"1" => Some(true),
         b"false" | b"0" => Some(false),
-        _ => Context::new(world).my(ad).eval(&Expr::parse(text).ok()?).truth(),
+        _ => Context::new(world).my(ad).eval(&Expr::parse_with(text, Dialect::of(world)).ok()?).truth(),
     }
 }
 

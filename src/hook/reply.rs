@@ -6,7 +6,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::classad::{ClassAd, Context, LineError, Value};
+use crate::classad::{ClassAd, Context, Dialect, LineError, Value};
 use crate::process::Exit;
 use crate::text::Span;
 use crate::text::space::is_space;
@@ -78,7 +78,7 @@ pub fn lines(output: &[u8]) -> impl Iterator<Item = (usize, Span)> + '_ {
 ///
 /// # Errors
 /// The first line that is no attribute; nothing of the answer is used then.
-pub fn token_lines(output: &[u8]) -> Result<ClassAd, BadLine> {
+pub fn token_lines(output: &[u8], dialect: Dialect) -> Result<ClassAd, BadLine> {
     let mut ad = ClassAd::new();
     let text = visible(output);
     for (number, span) in lines(output) {
@@ -88,7 +88,7 @@ pub fn token_lines(output: &[u8]) -> Result<ClassAd, BadLine> {
         if line.starts_with(b"'") {
             return Err(bad(None));
         }
-        ad.insert_line(line).map_err(|error| bad(Some(error)))?;
+        ad.insert_line_with(line, dialect).map_err(|error| bad(Some(error)))?;
     }
     Ok(ad)
 }
@@ -103,7 +103,7 @@ pub struct Prefix {
 }
 
 /// Reads an answer as those of prepare hooks are read.
-pub fn ad_prefix(output: &[u8]) -> Prefix {
+pub fn ad_prefix(output: &[u8], dialect: Dialect) -> Prefix {
     let mut prefix = Prefix::default();
     let text = visible(output);
     let mut at = 0;
@@ -115,7 +115,7 @@ pub fn ad_prefix(output: &[u8]) -> Prefix {
         if line.is_empty() {
             break;
         }
-        if let Err(error) = prefix.ad.insert_line(line) {
+        if let Err(error) = prefix.ad.insert_line_with(line, dialect) {
             let number = memchr::memchr_iter(b'\n', &text[..at]).count() + 1;
             let (span, error) = (Span::new(at, end), Some(error));
             prefix.unread = Some(BadLine { number, span, line: line.into(), error });
@@ -207,26 +207,27 @@ mod tests {
 
     #[test]
     fn one_bad_line_spoils_a_fetched_job() {
-        let ad = token_lines(b"\r\n  Cmd = \"x\" \r\n\n A = 1\na = 2\r\n\0junk").unwrap();
+        let ad =
+            token_lines(b"\r\n  Cmd = \"x\" \r\n\n A = 1\na = 2\r\n\0junk", Dialect::new_syntax()).unwrap();
         assert_eq!(ad.len(), 2);
         assert_eq!(ad.get("A").unwrap().unparse(), "2");
-        let bad = token_lines(b"A = 1\n-----\nB = 2\n").unwrap_err();
+        let bad = token_lines(b"A = 1\n-----\nB = 2\n", Dialect::new_syntax()).unwrap_err();
         assert_eq!((bad.number, bad.span), (2, Span::new(6, 11)));
         assert_eq!(
             bad.reference_text(),
             "Failed to insert \"-----\" into ClassAd, ignoring invalid hook output"
         );
-        assert!(token_lines(b"'A' = 1").is_err());
-        assert!(token_lines(b" \n").unwrap().is_empty());
+        assert!(token_lines(b"'A' = 1", Dialect::new_syntax()).is_err());
+        assert!(token_lines(b" \n", Dialect::new_syntax()).unwrap().is_empty());
     }
 
     #[test]
     fn a_prepare_hook_is_read_to_its_first_bad_line() {
-        let read = ad_prefix(b"\n\n A = 1\nB = 2\n# comment\nC = 3\n");
+        let read = ad_prefix(b"\n\n A = 1\nB = 2\n# comment\nC = 3\n", Dialect::new_syntax());
         assert_eq!(read.ad.len(), 2);
         let bad = read.unread.unwrap();
         assert_eq!((bad.number, bad.line.as_slice()), (5, b"# comment".as_slice()));
-        let read = ad_prefix(b"'A' = 1\n\n");
+        let read = ad_prefix(b"'A' = 1\n\n", Dialect::new_syntax());
         assert!(read.unread.is_none() && read.ad.contains("'A'"));
     }
 }

@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::HookType;
 use super::knobs::Knobs;
-use crate::classad::{Context, Expr};
+use crate::classad::{Context, Dialect, Expr};
 use crate::world::World;
 
 /// How long a hook is waited for by its knob, an integer expression (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT = 2 * 3`), or by its
@@ -21,7 +21,9 @@ pub fn caller_waits(
     let Some(text) = knobs.get(&limit.knob).filter(|text| !text.is_empty()) else {
         return (Some(limit.default), None);
     };
-    let value = Expr::parse(&text).ok().and_then(|expr| Context::new(world).eval(&expr).as_int());
+    let value = Expr::parse_with(&text, Dialect::of(world))
+        .ok()
+        .and_then(|expr| Context::new(world).eval(&expr).as_int());
     // Integers of the configuration have 32 bits.
     match value.filter(|seconds| i32::try_from(*seconds).is_ok()) {
         // A timer with a negative time goes off at once.

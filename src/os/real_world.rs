@@ -12,7 +12,7 @@ use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::classad::Outside;
+use crate::classad::{Mode, Outside};
 use crate::process::{ChildSpec, Exit, Session, Stdio};
 use crate::time::{Now, Tick};
 use crate::world::{
@@ -29,11 +29,12 @@ use super::spawn::{Spawned, Spawner};
 use super::whole::read_whole;
 
 /// The machine this runs on. Time and randomness can be fixed (`--now`, `--seed`).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RealWorld {
     fixed: Option<Now>,
     random: Cell<u64>,
     utc: bool,
+    strict: bool,
 }
 
 impl Default for RealWorld {
@@ -52,7 +53,7 @@ impl RealWorld {
             // Without /dev: still different from run to run.
             Err(_) => clock::now().monotonic_us ^ (u64::from(std::process::id()) << 40),
         };
-        RealWorld { fixed: None, random: Cell::new(seed), utc: false }
+        RealWorld { fixed: None, random: Cell::new(seed), utc: false, strict: false }
     }
 
     /// The same, with the wall clock standing at this time.
@@ -71,6 +72,12 @@ impl RealWorld {
     #[must_use]
     pub fn in_utc(self) -> Self {
         RealWorld { utc: true, ..self }
+    }
+
+    /// The same in strict mode (`STRICT_CLASSAD_EVALUATION`), or in condor mode, in which it begins.
+    #[must_use]
+    pub fn strict(self, strict: bool) -> Self {
+        RealWorld { strict, ..self }
     }
 }
 
@@ -95,6 +102,10 @@ impl Outside for RealWorld {
 
     fn home(&self, user: &[u8]) -> Option<BString> {
         self.account_by_name(user).map(|account| account.home)
+    }
+
+    fn mode(&self) -> Mode {
+        Mode { strict: self.strict, utc_times: self.utc }
     }
 }
 

@@ -7,7 +7,7 @@ use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use super::record::Record;
-use crate::classad::{ClassAd, Value};
+use crate::classad::{ClassAd, Dialect, Value};
 use crate::job::JobId;
 
 /// An ad of the queue as it is stored, without what it shares with its cluster.
@@ -45,7 +45,7 @@ impl JobQueue {
             }
             Record::Set { key, name, value } => {
                 if let Some(stored) = self.ads.get_mut(&key) {
-                    Arc::make_mut(&mut stored.ad).insert_old(name, value)?;
+                    Arc::make_mut(&mut stored.ad).insert_old(name, value, Dialect::old_syntax())?;
                 }
             }
             Record::Delete { key, name } => {

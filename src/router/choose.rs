@@ -6,7 +6,9 @@ use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::{Knobs, RouteState, RouteTable};
-use crate::classad::{ClassAd, Context, Expr, Guards, Loaded, MatchAd, Role, Screen, Truth, references};
+use crate::classad::{
+    ClassAd, Context, Dialect, Expr, Guards, Loaded, MatchAd, Role, Screen, Truth, references,
+};
 use crate::world::World;
 
 /// How many bytes of outcomes are remembered for jobs that look alike.
@@ -133,7 +135,7 @@ impl<'a> Chooser<'a> {
             knobs,
             world,
             owner,
-            screen: Screen::new(),
+            screen: Screen::new().strict(world.mode().strict),
             exprs: Vec::new(),
             tests: Vec::new(),
             open_ended: FxHashSet::default(),
@@ -164,12 +166,15 @@ impl<'a> Chooser<'a> {
             if names_itself(text, &chooser.exprs[test]) {
                 chooser.of_itself.insert(test);
             }
-            if Expr::parse(&parenthesized(text)).is_err() {
+            if Expr::parse_with(&parenthesized(text), Dialect::of(world)).is_err() {
                 chooser.open_ended.insert(test);
             }
         }
         if let Some(text) = &knobs.constraint {
-            match (Expr::parse(text), Expr::parse(&parenthesized(text))) {
+            match (
+                Expr::parse_with(text, Dialect::of(world)),
+                Expr::parse_with(&parenthesized(text), Dialect::of(world)),
+            ) {
                 (Ok(expr), Ok(_)) => {
                     let test = chooser.add(expr);
                     if names_itself(text, &chooser.exprs[test]) {
@@ -181,8 +186,10 @@ impl<'a> Chooser<'a> {
             }
         }
         chooser.sanity = Expr::parse(&sanity_text(&knobs.name)).ok().map(|expr| chooser.add(expr));
-        chooser.owner_test =
-            chooser.owner_text().and_then(|text| Expr::parse(&text).ok()).map(|expr| chooser.add(expr));
+        chooser.owner_test = chooser
+            .owner_text()
+            .and_then(|text| Expr::parse_with(&text, Dialect::of(world)).ok())
+            .map(|expr| chooser.add(expr));
         chooser.guards = chooser.screen.guards();
         chooser.scoped = (0..chooser.exprs.len()).any(|test| chooser.screen.is_scoped(test));
         chooser
@@ -254,7 +261,8 @@ impl<'a> Chooser<'a> {
         let whole = match in_parts {
             true => None,
             false => {
-                let expr = Expr::parse(&text).map_err(|_| UmbrellaError(text.clone().into()))?;
+                let expr = Expr::parse_with(&text, Dialect::of(self.world))
+                    .map_err(|_| UmbrellaError(text.clone().into()))?;
                 Some(asking(expr))
             }
         };

@@ -13,13 +13,13 @@ use bstr::BString;
 
 use super::translate::{Part, Stage, TranslateError, Watcher};
 use super::{Choice, Chooser, Knobs, Original, Route, RouteState, RouteTable, Translator};
-use crate::classad::{ClassAd, mode};
+use crate::classad::ClassAd;
 use crate::config::View;
 use crate::quirks::Quirks;
 use crate::transform::compare::{same, shrink};
 use crate::transform::cover::{Cover, Seen};
 use crate::transform::{Observer, Transform};
-use crate::world::World;
+use crate::world::{InMode, World};
 
 /// A router that is compared.
 pub struct Side<'a> {
@@ -129,10 +129,10 @@ impl<'a> Comparison<'a> {
 impl Comparison<'_> {
     /// What one of the two does with a job, all its routes being empty.
     pub fn outcome(&self, side: &Side<'_>, job: &ClassAd) -> Outcome {
-        mode::set_strict(side.knobs.strict);
-        self.world.reseed(1);
-        let mut states = vec![RouteState::new(self.world.now().epoch()); side.table.routes.len()];
-        let mut chooser = Chooser::new(side.table, side.knobs, None, self.world);
+        let world = &InMode { world: self.world, strict: side.knobs.strict };
+        world.reseed(1);
+        let mut states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
+        let mut chooser = Chooser::new(side.table, side.knobs, None, world);
         let umbrella = match chooser.umbrella(&states) {
             Ok(Some(umbrella)) if side.table.enabled => umbrella,
             _ => return Outcome::NotRouted,
@@ -145,15 +145,15 @@ impl Comparison<'_> {
             table: side.table,
             knobs: side.knobs,
             config: Some(side.config),
-            world: self.world,
+            world,
             quirks: self.quirks,
         };
         let mut ad = job.clone();
         let watcher = &mut *side.met.borrow_mut();
-        let made = if route.edit_job_in_place.truth(job, self.world) {
+        let made = if route.edit_job_in_place.truth(job, world) {
             translator.apply(route, &mut ad, watcher).map(|()| Outcome::Edited(route.name.clone(), ad))
         } else {
-            let sandboxed = route.job_should_be_sandboxed.truth(job, self.world);
+            let sandboxed = route.job_should_be_sandboxed.truth(job, world);
             // The copy of a claimed job.
             ad.set("Managed", "External");
             ad.set("ManagedManager", side.knobs.name.clone());
@@ -218,7 +218,6 @@ impl Comparison<'_> {
 
     /// What both routers ask of a job, to make jobs of: idle ones that nobody manages.
     pub fn cover(&self) -> Cover<'_> {
-        mode::set_strict(self.left.knobs.strict);
         let mut base = ClassAd::new();
         for (name, value) in [("ClusterId", 1), ("ProcId", 0), ("JobStatus", 1), ("JobUniverse", 5)] {
             base.set(name, value);

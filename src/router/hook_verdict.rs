@@ -6,7 +6,7 @@ use bstr::{BStr, BString};
 
 use super::queue_refusal;
 use super::translate::ZEROED;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::hook::HookType;
 use crate::hook::reply::{self, BadLine};
 use crate::process::Exit;
@@ -22,6 +22,8 @@ pub struct HookAnswer<'a> {
     pub exit: Exit,
     /// What it printed, as far as it was read.
     pub stdout: &'a [u8],
+    /// How expressions in it are read.
+    pub dialect: Dialect,
     /// Whether the output reached its limit and was cut.
     pub cut: bool,
     /// The source job.
@@ -225,7 +227,7 @@ fn succeeded(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Vec<Quirk>) -> Ho
             return spoiled(call, quirks, seen).because("the answer was cut at PIPE_BUFFER_MAX");
         }
     }
-    match reply::token_lines(text) {
+    match reply::token_lines(text, call.dialect) {
         Err(bad) => {
             let mut reason = bad.reference_text();
             if call.hook != HookType::TranslateJob {
@@ -369,6 +371,7 @@ mod tests {
             source.insert_line(line.as_bytes()).unwrap();
         }
         let answer = HookAnswer {
+            dialect: Dialect::new_syntax(),
             hook,
             exit,
             stdout: stdout.as_bytes(),

@@ -28,8 +28,8 @@ pub struct Steer {
 }
 
 impl Steer {
-    fn new(text: Option<BString>) -> Self {
-        let expr = text.as_ref().and_then(|text| Expr::parse_with(text, Dialect::old_syntax()).ok());
+    fn new(text: Option<BString>, dialect: Dialect) -> Self {
+        let expr = text.as_ref().and_then(|text| Expr::parse_with(text, dialect.old()).ok());
         Steer { text, expr }
     }
 
@@ -152,7 +152,7 @@ impl Reader<'_, '_> {
     }
 
     fn steer(&mut self, name: &str) -> Steer {
-        Steer::new(self.text(name))
+        Steer::new(self.text(name), Dialect::of(self.world))
     }
 
     /// An integer, one beyond 32 bits being cut; `None` for what is none.
@@ -214,7 +214,7 @@ impl Route {
         if text.trim().len() < 2 {
             return Err(RouteError::TooShort);
         }
-        let transform = Transform::from_knob(&name.to_str_lossy(), text).map_err(
+        let transform = Transform::from_knob(&name.to_str_lossy(), text, Dialect::of(world)).map_err(
             |LoadError::Requirements { text, .. }| {
                 RouteError::Invalid(format!("invalid REQUIREMENTS : {text}").into())
             },
@@ -247,7 +247,7 @@ impl Route {
         let shared_proxy = reader.steer("SharedX509UserProxy");
         let send_tokens = match reader.scope.raw(b"SendIDTokens").map(|raw| raw.is_empty()) {
             // Declared and empty: none, and not the router's own list.
-            Some(true) => Steer::new(Some("\"\"".into())),
+            Some(true) => Steer::new(Some("\"\"".into()), Dialect::of(world)),
             _ => reader.steer("SendIDTokens"),
         };
         let max_jobs = reader.limit("MaxJobs", "JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE", 100);

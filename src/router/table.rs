@@ -8,7 +8,7 @@ use super::Knobs;
 use super::deprecated::{LOADABLE, OldRoute};
 use super::knobs;
 use super::route::{Route, RouteError};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::config::View;
 use crate::quirks::{Quirk, Quirks};
 use crate::text::{caseless, list};
@@ -123,11 +123,10 @@ impl RouteTable {
                 let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
                 let loaded = match unexpanded(view, &name) {
                     None => Err(format!("ERROR: {name} not found\n")),
-                    Some(text) => Transform::from_knob(&tag.to_str_lossy(), &text).map_err(
-                        |LoadError::Requirements { text, .. }| {
+                    Some(text) => Transform::from_knob(&tag.to_str_lossy(), &text, Dialect::of(world))
+                        .map_err(|LoadError::Requirements { text, .. }| {
                             format!("{name} load error: invalid REQUIREMENTS : {text}\n")
-                        },
-                    ),
+                        }),
                 };
                 match loaded {
                     Ok(transform) if pre => table.pre.push(transform),

@@ -8,8 +8,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::knobs::text;
-use crate::classad::Context;
 use crate::classad::format::long;
+use crate::classad::{Context, Dialect};
 use crate::config::View;
 use crate::text::list;
 
@@ -46,7 +46,7 @@ pub fn orders(view: &View<'_>, note: &mut dyn FnMut(String)) -> Vec<TokenOrder> 
             continue;
         }
         let Some(definition) = text(view, &format!("JOB_ROUTER_CREATE_IDTOKEN_{name}")) else { continue };
-        let (ad, errors) = long::parse(&definition);
+        let (ad, errors) = long::parse_with(&definition, Dialect::of(view.world()));
         if ad.is_empty() || !errors.is_empty() {
             note(format!("Ignoring invalid {name} IDTOKEN config : {definition}"));
             continue;

@@ -62,7 +62,7 @@ pub fn matched(job: &ClassAd, slot: Option<&ClassAd>, world: &dyn World) -> Resu
         )?;
         // What is no expression any more stays as it was.
         if text != before
-            && let Ok(expr) = Expr::parse_with(&text, Dialect::old_syntax())
+            && let Ok(expr) = Expr::parse_with(&text, Dialect::of(world).old())
         {
             found.given.insert(name.as_bytes(), expr.clone());
             found.kept.insert(cached, expr);
@@ -116,7 +116,7 @@ impl Expansion<'_> {
             text.push(escaped.unwrap_or(byte));
         }
         text.push(b')');
-        let expr = Expr::parse_with(&text, Dialect::old_syntax()).ok()?;
+        let expr = Expr::parse_with(&text, Dialect::of(self.world).old()).ok()?;
         let nothing = ClassAd::new();
         let context = Context::new(self.world).my(self.job).target(self.slot.unwrap_or(&nothing));
         match context.eval(&expr) {

@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::machine::{Action, Hook, Phase, Shadow, Until};
 use super::matched::{Matched, matched};
-use crate::classad::Context;
+use crate::classad::{Context, Dialect};
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
 use crate::job::{HoldCode, JobStatus, attr};
@@ -76,7 +76,7 @@ impl Shadow<'_> {
         let size = self.int("TransferInputSizeMB")?;
         let knob = || {
             let text = self.knobs.get(b"MAX_TRANSFER_INPUT_MB")?;
-            let expr = crate::classad::Expr::parse(&text).ok()?;
+            let expr = crate::classad::Expr::parse_with(&text, Dialect::of(self.world)).ok()?;
             Context::new(&self.frozen(now)).my(&self.ad).eval(&expr).as_int()
         };
         let most = self.int("MaxTransferInputMB").or_else(knob).filter(|most| *most >= 0)?;
@@ -130,7 +130,7 @@ impl Shadow<'_> {
         let Some((exit, printed)) = answer else {
             return self.again(now, true, out);
         };
-        let read = reply::ad_prefix(&printed);
+        let read = reply::ad_prefix(&printed, Dialect::of(self.world));
         let said = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, &self.frozen(now));
         let path = self.hook.as_ref().map(|hook: &Hook| hook.path.clone()).unwrap_or_default();
         if said.status == 0 {

@@ -15,7 +15,7 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::quirks::Quirk;
 use crate::text::caseless;
 use crate::time::Now;
@@ -358,7 +358,13 @@ impl ExecutionPoint {
     fn read_answer(&mut self, key: SlotKey, stdout: &[u8], cut: bool) -> Fetched {
         let core = &mut self.core;
         let mut seen = Vec::new();
-        let fetched = read_fetched(stdout, cut, core.settings.pipe_buffer_max, core.quirks(), &mut seen);
+        let fetched = read_fetched(
+            (stdout, Dialect::of(&*core.world)),
+            cut,
+            core.settings.pipe_buffer_max,
+            core.quirks(),
+            &mut seen,
+        );
         for quirk in seen {
             core.has(quirk, key);
         }

@@ -6,7 +6,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::explain;
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::hook::reply::{self, BadLine};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::caseless;
@@ -31,7 +31,7 @@ pub enum Fetched {
 /// Reads what FETCH_WORK printed; its exit does not matter. `limit` is PIPE_BUFFER_MAX, at which the output was cut.
 /// Quirks that had a say are added to `seen`.
 pub fn read_fetched(
-    stdout: &[u8],
+    (stdout, dialect): (&[u8], Dialect),
     cut: bool,
     limit: usize,
     quirks: Quirks,
@@ -52,7 +52,7 @@ pub fn read_fetched(
     if reply::lines(text).next().is_none() && !decide(Quirk::BlankAnswerIsJob) {
         return Fetched::Nothing("only white space");
     }
-    match reply::token_lines(text) {
+    match reply::token_lines(text, dialect) {
         Ok(job) => Fetched::Job(Box::new(job)),
         Err(line) => Fetched::Bad { reason: line.reference_text(), line: Some(line) },
     }
@@ -157,7 +157,7 @@ pub fn fetch_verdict(
 ) -> FetchVerdict {
     let mut seen = Vec::new();
     let (stdout, cut, limit) = answer;
-    let fetched = read_fetched(stdout, cut, limit, quirks, &mut seen);
+    let fetched = read_fetched((stdout, Dialect::of(world)), cut, limit, quirks, &mut seen);
     let own = Context::new(world).my(slot);
     let is = |name: &str, wanted: &str| {
         own.string(name).is_some_and(|value| caseless::eq(&value, wanted.as_bytes()))

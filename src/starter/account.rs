@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::job_info::Refusal;
 use super::not_done::With;
 use crate::classad::regex::{Options, Regex};
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::config::View;
 use crate::job::attr;
 use crate::quirks::{Quirk, Quirks};
@@ -120,7 +120,10 @@ impl Asking<'_> {
         let context = || Context::new(self.view.world()).my(self.ad);
         let allowed = match self.knob("STARTER_ALLOW_RUNAS_OWNER") {
             None => true,
-            Some(text) => match Expr::parse(&text).ok().map(|expression| context().eval(&expression)) {
+            Some(text) => match Expr::parse_with(&text, Dialect::of(self.view.world()))
+                .ok()
+                .map(|expression| context().eval(&expression))
+            {
                 Some(Value::Bool(truth)) => truth,
                 Some(Value::Int(number)) => number != 0,
                 Some(Value::Real(number)) => number != 0.0,

@@ -12,7 +12,7 @@ use bstr::{BStr, BString, ByteSlice, ByteVec};
 use super::failure::StartFailure;
 use super::job_info::{JobInfo, below};
 use super::settings::{Inherits, Settings};
-use crate::classad::{ClassAd, Context, regex};
+use crate::classad::{ClassAd, Context, Dialect, regex};
 use crate::job::attr;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
@@ -172,7 +172,9 @@ impl Publication<'_> {
     fn publish_nvidia(&self, environment: &mut Environment) {
         let machine = Context::new(self.world).my(self.machine);
         let text = |expression: &str| {
-            let value = machine.eval(&crate::classad::Expr::parse(expression.as_bytes()).ok()?);
+            let value = machine.eval(
+                &crate::classad::Expr::parse_with(expression.as_bytes(), Dialect::of(self.world)).ok()?,
+            );
             value.as_str().map(BString::from)
         };
         let devices = match text("AvailableGPUs[0].id") {

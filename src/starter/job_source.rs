@@ -5,7 +5,7 @@
 use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
-use crate::classad::{ClassAd, Context, LineError};
+use crate::classad::{ClassAd, Context, Dialect, LineError};
 use crate::hook::Knobs;
 use crate::job::{Universe, attr};
 use crate::quirks::{Quirk, Quirks};
@@ -47,7 +47,7 @@ pub struct Source {
 
 /// Reads a job's ad as the reference does: comments and empty lines are skipped, and so are lines that are no
 /// attributes.
-pub fn read(text: &[u8]) -> Source {
+pub fn read(text: &[u8], dialect: Dialect) -> Source {
     let mut source = Source::default();
     let mut in_part = false;
     for (number, line) in (1..).zip(text.lines()) {
@@ -62,7 +62,7 @@ pub fn read(text: &[u8]) -> Source {
         // "We don't support quoted attribute names in this old ClassAds method" (classad.cpp, Insert).
         let inserted = match line.trim_start().starts_with(b"'") {
             true => Err(None),
-            false => source.ad.insert_line(line).map_err(Some),
+            false => source.ad.insert_line_with(line, dialect).map_err(Some),
         };
         match inserted {
             Ok(_) => {
@@ -251,15 +251,15 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_attributes_are_skipped_and_empty_ones_separate_nothing() {
-        let source = read(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3");
+        let source = read(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3", Dialect::new_syntax());
         assert_eq!((source.lines, source.parts, source.bad.len()), (8, 2, 2));
         assert_eq!((source.bad[0].number, source.bad[1].number), (1, 6));
         assert_eq!(source.ad.len(), 2);
-        let quoted = read(b" 'A b' = 1\nA b = 2");
+        let quoted = read(b" 'A b' = 1\nA b = 2", Dialect::new_syntax());
         assert_eq!((quoted.bad.len(), quoted.ad.len()), (1, 1));
         assert!(quoted.bad[0].render().contains("in quotes"));
-        assert_eq!(read(b"").lines, 0);
-        assert_eq!(read(b"\n").lines, 1);
+        assert_eq!(read(b"", Dialect::new_syntax()).lines, 0);
+        assert_eq!(read(b"\n", Dialect::new_syntax()).lines, 1);
     }
 
     #[test]

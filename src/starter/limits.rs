@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 
 use super::container::nvidia_devices;
 use super::environment::Publication;
-use crate::classad::{Context, Expr, Value};
+use crate::classad::{Context, Dialect, Expr, Value};
 use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::process::GroupSpec;
@@ -305,7 +305,7 @@ fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
 
 /// An expression over slot and job as `param_longlong` takes it: numbers and truth values count, reals are cut.
 fn number(text: &[u8], about: &Publication<'_>) -> Option<i64> {
-    let expression = Expr::parse(text).ok()?;
+    let expression = Expr::parse_with(text, Dialect::of(about.world)).ok()?;
     match Context::new(about.world).my(about.machine).target(about.ad).eval(&expression) {
         Value::Int(number) => Some(number),
         Value::Real(number) => Some(number as i64),
@@ -339,7 +339,9 @@ fn hidden(about: &Publication<'_>) -> Vec<(u32, u32)> {
         return Vec::new();
     }
     let text = b"join(\",\",evalInEachContext(strcat(\"GPU-\",DeviceUuid),AvailableGPUs))";
-    let own = Expr::parse(text).ok().map(|list| Context::new(about.world).my(about.machine).eval(&list));
+    let own = Expr::parse_with(text, Dialect::of(about.world))
+        .ok()
+        .map(|list| Context::new(about.world).my(about.machine).eval(&list));
     let own: BString = own.as_ref().and_then(|value| value.as_str()).map(BString::from).unwrap_or_default();
     let has = |uuid: &BString| {
         own.split_str(",").map(|word| word.trim()).any(|word| !word.is_empty() && uuid.starts_with(word))

@@ -6,7 +6,7 @@
 use bstr::BString;
 
 use super::failure::hold_code;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::hook::reply::{self, BadLine, PrepareReader};
 use crate::process::Exit;
 use crate::world::World;
@@ -61,7 +61,7 @@ pub struct Answer<'a> {
 /// Judges the answer of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path` its path. A cut one
 /// fails the hook; pass false for quirk `answer-cut-accepted`.
 pub fn judge(hook: &str, path: &[u8], answer: &Answer<'_>, world: &dyn World) -> Prepared {
-    let read = reply::ad_prefix(answer.stdout);
+    let read = reply::ad_prefix(answer.stdout, Dialect::of(world));
     let mut said = reply::prepare_status(answer.exit, &read.ad, PrepareReader::Starter, world);
     if answer.cut && said.status == 0 {
         said.status = 1;

@@ -236,7 +236,7 @@ pub(super) fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
 
 /// JOB_RENICE_INCREMENT in the light of the ad, whose `Renice` it becomes; 0 to 19.
 fn renice(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
-    let expression = Expr::parse(expression).map_err(|_| {
+    let expression = Expr::parse_with(expression, Dialect::of(world)).map_err(|_| {
         StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad").after_event()
     })?;
     let mut ad = ad.clone();
@@ -262,7 +262,7 @@ fn limits(about: &Publication<'_>) -> Vec<Limit> {
         Limit { kind: LimitKind::Data, soft: None, hard: None },
     ];
     if let Some(expression) = &about.settings.rlimit_as
-        && let Ok(expression) = Expr::parse(expression)
+        && let Ok(expression) = Expr::parse_with(expression, Dialect::of(about.world))
         && let Value::Int(megabytes) =
             Context::new(about.world).my(about.machine).target(about.ad).eval(&expression)
         && megabytes != 0
@@ -289,7 +289,7 @@ pub fn mounts(
     if setting.is_empty() {
         return Ok(None);
     }
-    let value = match Expr::parse_prefix(setting, Dialect::new_syntax()) {
+    let value = match Expr::parse_prefix(setting, Dialect::of(world)) {
         Err(_) => BString::from(setting),
         Ok((expression, _)) => {
             let value = Context::new(world).my(ad).eval(&expression);

@@ -4,7 +4,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::classad::{ClassAd, Context, Outside};
+use crate::classad::{ClassAd, Context, Dialect, Outside};
 use crate::text::{caseless, list};
 
 /// A program that moves files to and from URLs.
@@ -55,7 +55,7 @@ impl Plugins {
         let mut ad = ClassAd::new();
         for line in printed.lines().map(<[u8]>::trim) {
             if !line.is_empty() && !line.starts_with(b"#") {
-                drop(ad.insert_line(line));
+                drop(ad.insert_line_with(line, Dialect::of(world)));
             }
         }
         let context = Context::new(world).my(&ad);

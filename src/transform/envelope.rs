@@ -78,7 +78,7 @@ pub enum LoadError {
 }
 
 /// Takes the envelope of a rules file out of its lines. Values of `@=` keep theirs.
-pub(super) fn take_from_file(rules: Rules) -> Result<(Envelope, Vec<Line>), LoadError> {
+pub(super) fn take_from_file(rules: Rules, dialect: Dialect) -> Result<(Envelope, Vec<Line>), LoadError> {
     let Rules { lines, rest, .. } = rules;
     let mut envelope = Envelope { rest, ..Envelope::default() };
     let mut kept = Vec::with_capacity(lines.len());
@@ -106,7 +106,7 @@ pub(super) fn take_from_file(rules: Rules) -> Result<(Envelope, Vec<Line>), Load
                 envelope.name = Some(name.into());
                 envelope.lines.push(("NAME", line));
             }
-        } else if !take(&mut envelope, &line, rest)? {
+        } else if !take(&mut envelope, &line, (rest, dialect))? {
             kept.push(line);
         }
     }
@@ -115,7 +115,7 @@ pub(super) fn take_from_file(rules: Rules) -> Result<(Envelope, Vec<Line>), Load
 
 /// Takes the envelope of a knob out of its lines, which end at the first TRANSFORM with arguments. NAME lines are dropped:
 /// the knob has a name already.
-pub(super) fn take_from_knob(rules: Rules) -> Result<(Envelope, Vec<Line>), LoadError> {
+pub(super) fn take_from_knob(rules: Rules, dialect: Dialect) -> Result<(Envelope, Vec<Line>), LoadError> {
     let mut envelope = Envelope::default();
     let mut kept = Vec::with_capacity(rules.lines.len());
     for line in rules.lines {
@@ -124,7 +124,7 @@ pub(super) fn take_from_knob(rules: Rules) -> Result<(Envelope, Vec<Line>), Load
             if envelope.name.is_none() && !name.is_empty() {
                 envelope.name = Some(name.into());
             }
-        } else if take(&mut envelope, &line, usize::MAX)? {
+        } else if take(&mut envelope, &line, (usize::MAX, dialect))? {
             if envelope_arguments(&line.text, b"transform").is_some() {
                 break;
             }
@@ -136,12 +136,12 @@ pub(super) fn take_from_knob(rules: Rules) -> Result<(Envelope, Vec<Line>), Load
 }
 
 /// Takes one of REQUIREMENTS, UNIVERSE and TRANSFORM; whether the line was one.
-fn take(envelope: &mut Envelope, line: &Line, rest: usize) -> Result<bool, LoadError> {
+fn take(envelope: &mut Envelope, line: &Line, (rest, dialect): (usize, Dialect)) -> Result<bool, LoadError> {
     if let Some(arguments) = envelope_arguments(&line.text, b"requirements") {
         let at = line.text.len() - arguments.len();
         // The reference takes off what stands in front alone.
         let text = BString::from(arguments);
-        let expr = Expr::parse_with(&text, Dialect::old_syntax()).map_err(|error| {
+        let expr = Expr::parse_with(&text, dialect.old()).map_err(|error| {
             let place = error.span;
             let span = line.span(at + place.start as usize, at + place.end as usize);
             LoadError::Requirements {
@@ -185,7 +185,7 @@ mod tests {
     fn the_envelope_is_taken_from_anywhere_but_blocks() {
         let text =
             b"if false\nNAME a b\nREQUIREMENTS X > 1\nendif\nV @=end\nNAME c\n@end\nSET A 1\nUNIVERSE grid\n";
-        let (envelope, lines) = take_from_file(Rules::from_file("r", text)).unwrap();
+        let (envelope, lines) = take_from_file(Rules::from_file("r", text), Dialect::new_syntax()).unwrap();
         assert_eq!(envelope.name.unwrap(), "a b");
         assert_eq!(envelope.requirements.unwrap().text, "X > 1");
         assert_eq!(envelope.universe, Some(9));
@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn requirements_that_do_not_parse_fail_the_load_with_a_place() {
-        let error = take_from_file(Rules::from_file("r", b"\n REQUIREMENTS $(X)\n")).unwrap_err();
+        let error = take_from_file(Rules::from_file("r", b"\n REQUIREMENTS $(X)\n"), Dialect::new_syntax())
+            .unwrap_err();
         let LoadError::Requirements { text, line, span, .. } = error;
         assert_eq!(text, "$(X)");
         assert_eq!(span.position(&line.source.text).line, 2);
@@ -204,7 +205,8 @@ mod tests {
     #[test]
     fn a_knob_ends_at_transform() {
         let (envelope, lines) =
-            take_from_knob(Rules::from_knob("k", b"SET A 1\nTRANSFORM 2\nSET B 2")).unwrap();
+            take_from_knob(Rules::from_knob("k", b"SET A 1\nTRANSFORM 2\nSET B 2"), Dialect::new_syntax())
+                .unwrap();
         assert_eq!(lines.len(), 1);
         assert!(envelope.iteration.is_some());
     }

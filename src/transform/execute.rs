@@ -12,7 +12,7 @@ use super::program::{Ready, Step};
 use super::rules::Line;
 use super::session::Session;
 use crate::classad::regex::Regex;
-use crate::classad::{ClassAd, Context, Dialect, Expr, ParseError, Value};
+use crate::classad::{ClassAd, Context, Expr, ParseError, Value};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::Span;
 
@@ -198,7 +198,7 @@ impl Work<'_> {
             Ready::Expression(parsed) => parsed.clone(),
             _ => match Expr::plain_old(self.text) {
                 Some(literal) => Ok(literal),
-                None => step.memo.parse(self.text, |text| Expr::parse_with(text, Dialect::old_syntax())),
+                None => step.memo.parse(self.text, |text| Expr::parse_with(text, step.dialect.old())),
             },
         };
         match parsed {
@@ -244,9 +244,9 @@ impl Work<'_> {
         let parsed = match &step.ready {
             Ready::Expression(parsed) => parsed,
             _ => {
-                parsed = step.memo.parse(self.text, |text| {
-                    Expr::parse_prefix(text, Dialect::new_syntax()).map(|(expr, _)| expr)
-                });
+                parsed = step
+                    .memo
+                    .parse(self.text, |text| Expr::parse_prefix(text, step.dialect).map(|(expr, _)| expr));
                 &parsed
             }
         };

@@ -1,6 +1,7 @@
 //! Texts that a transform takes in with `include : FILE` and `include command : CMD`, read again for every ad unless they are
 //! to be remembered.
 
+use crate::classad::Dialect;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
@@ -91,7 +92,8 @@ pub(super) fn program(
             Err(reference) => Found::Missing(reference),
             Ok((text, name)) if text.is_empty() => Found::Empty(name),
             Ok((text, _)) => {
-                Found::Program(Rc::new(Program::compile(Rules::from_include(&target.to_str_lossy(), &text))))
+                let rules = Rules::from_include(&target.to_str_lossy(), &text);
+                Found::Program(Rc::new(Program::compile(rules, Dialect::of(world))))
             }
         })
     };

@@ -58,8 +58,8 @@ impl Converted {
     ///
     /// # Errors
     /// As [`Transform::from_knob`].
-    pub fn transform(&self) -> Result<Transform, LoadError> {
-        Transform::from_knob(&self.name.to_str_lossy(), &self.text)
+    pub fn transform(&self, dialect: Dialect) -> Result<Transform, LoadError> {
+        Transform::from_knob(&self.name.to_str_lossy(), &self.text, dialect)
     }
 
     /// The text as the reference prints it: NAME, UNIVERSE and REQUIREMENTS first, blank lines left out, each line behind
@@ -67,8 +67,8 @@ impl Converted {
     ///
     /// # Errors
     /// As [`Transform::from_knob`].
-    pub fn formatted(&self, prefix: &str, named: bool) -> Result<BString, LoadError> {
-        let transform = self.transform()?;
+    pub fn formatted(&self, prefix: &str, named: bool, dialect: Dialect) -> Result<BString, LoadError> {
+        let transform = self.transform(dialect)?;
         let mut lines: Vec<BString> = Vec::new();
         if named && !self.name.is_empty() {
             lines.push([b"NAME ", &self.name[..]].concat().into());
@@ -116,9 +116,9 @@ pub fn convert(
 /// # Errors
 /// What is wrong with the route or with the transform it makes.
 pub fn transform_from_knob(name: &str, text: &[u8], world: &dyn World) -> Result<Transform, LegacyError> {
-    let (route, _) = new::parse_prefix(text, Dialect::new_syntax()).map_err(LegacyError::Route)?;
+    let (route, _) = new::parse_prefix(text, Dialect::of(world)).map_err(LegacyError::Route)?;
     let converted = convert(&route, name.as_bytes(), &ClassAd::new(), Options::default(), world);
-    converted.transform().map_err(LegacyError::Transform)
+    converted.transform(Dialect::of(world)).map_err(LegacyError::Transform)
 }
 
 /// Why an old route makes no transform.
@@ -225,7 +225,8 @@ impl<'a> Converter<'a> {
     /// `set_X = e`. SET reads the old syntax, in which some strings cannot be said; as a literal EVALSET says them.
     fn set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
         let text = expr.unparse_old();
-        let is_read_back = || Expr::parse_with(&text, Dialect::old_syntax()).is_ok_and(|read| read == *expr);
+        let is_read_back =
+            || Expr::parse_with(&text, Dialect::of(self.world).old()).is_ok_and(|read| read == *expr);
         if !self.options.loadable || (is_one_line(&text) && is_read_back()) {
             self.sets.insert(of.into(), text.into());
         } else if expr.as_literal().is_some() {
@@ -238,7 +239,8 @@ impl<'a> Converter<'a> {
     /// The text of an expression for EVALSET, which reads the new syntax although 25.14's conversion writes the old one.
     fn evaluated(&self, expr: &Expr) -> Vec<u8> {
         let text = expr.unparse_old();
-        let is_read_back = || Expr::parse(&text).is_ok_and(|read| read == *expr);
+        let is_read_back =
+            || Expr::parse_with(&text, Dialect::of(self.world)).is_ok_and(|read| read == *expr);
         if !self.options.loadable || (is_one_line(&text) && is_read_back()) {
             return text.into();
         }
@@ -270,7 +272,8 @@ impl<'a> Converter<'a> {
         let mut own = self.own_references(expr);
         if !own.is_empty() {
             text = self.evaluated(&self.inlined(expr, Scope::My));
-            let dialect = if self.options.loadable { Dialect::new_syntax() } else { Dialect::old_syntax() };
+            let dialect =
+                if self.options.loadable { Dialect::of(self.world) } else { Dialect::of(self.world).old() };
             own = Expr::parse_with(&text, dialect).map(|expr| self.own_references(&expr)).unwrap_or_default();
         }
         self.eval_sets.insert(of.into(), text);

@@ -86,7 +86,7 @@ pub fn lint(
     let mut lint = Lint { runner, world, findings: Vec::new(), written: BTreeMap::new(), inside_if: false };
     lint.requirements(transform);
     lint.statements(transform);
-    let uses = Uses::collect(transform);
+    let uses = Uses::collect(transform, Dialect::of(world));
     lint.findings.extend(uses.findings(knobs));
     lint.findings.sort_by_key(|finding| (finding.line.number, finding.at, finding.rule));
     lint.findings.dedup();
@@ -307,7 +307,7 @@ impl Lint<'_> {
         }
         if !text.contains(&b'$')
             && !text.is_empty()
-            && let Err(error) = Expr::parse_with(text, Dialect::old_syntax())
+            && let Err(error) = Expr::parse_with(text, Dialect::of(self.world).old())
         {
             let message = format!("{name} is no expression and counts as absent: {error}");
             let place = (

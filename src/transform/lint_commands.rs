@@ -202,10 +202,11 @@ impl Lint<'_> {
         let constant = !command.value.contains(&b'$');
         let parsed = match command.keyword {
             Keyword::Set | Keyword::Default if constant => {
-                Expr::parse_with(&command.value, Dialect::old_syntax()).map(|expr| (expr, None))
+                Expr::parse_with(&command.value, Dialect::of(self.world).old()).map(|expr| (expr, None))
             }
             Keyword::EvalSet | Keyword::EvalMacro if constant => {
-                Expr::parse_prefix(&command.value, Dialect::new_syntax()).map(|(expr, end)| (expr, Some(end)))
+                Expr::parse_prefix(&command.value, Dialect::of(self.world))
+                    .map(|(expr, end)| (expr, Some(end)))
             }
             _ => {
                 self.quoting(line, command);
@@ -236,8 +237,8 @@ impl Lint<'_> {
             }
             Ok((_, end)) => {
                 let (text, dialect) = match end {
-                    None => (&command.value[..], Dialect::old_syntax()),
-                    Some(end) => (&command.value[..end], Dialect::new_syntax()),
+                    None => (&command.value[..], Dialect::of(self.world).old()),
+                    Some(end) => (&command.value[..end], Dialect::of(self.world)),
                 };
                 self.single_quotes(line, command);
                 self.traps(line, text, offset, dialect);

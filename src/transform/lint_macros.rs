@@ -46,6 +46,8 @@ impl Named {
 /// All macros of a transform.
 #[derive(Default)]
 pub(super) struct Uses {
+    /// How expressions are read.
+    dialect: Dialect,
     defined: Vec<Named>,
     read: Vec<Named>,
     odd: Vec<Finding>,
@@ -60,8 +62,8 @@ pub(super) struct Uses {
 const MOST_ODD: usize = 100;
 
 impl Uses {
-    pub(super) fn collect(transform: &Transform) -> Self {
-        let mut uses = Uses::default();
+    pub(super) fn collect(transform: &Transform, dialect: Dialect) -> Self {
+        let mut uses = Uses { dialect, ..Uses::default() };
         let mut block: Option<BString> = None;
         let mut depth: usize = 0;
         if let Some(iteration) = &transform.envelope.iteration {
@@ -124,7 +126,7 @@ impl Uses {
     fn expression(&mut self, keyword: Keyword, name: &[u8], value: &[u8], line: u32) {
         let literal = match keyword {
             Keyword::Set if !value.contains(&b'$') => {
-                Expr::parse_with(value, Dialect::old_syntax()).is_ok_and(|expr| expr.as_literal().is_some())
+                Expr::parse_with(value, self.dialect.old()).is_ok_and(|expr| expr.as_literal().is_some())
             }
             Keyword::Set | Keyword::EvalSet | Keyword::Delete | Keyword::Rename => true,
             _ => return,

@@ -17,7 +17,7 @@ impl Lint<'_> {
         let Some(requirements) = &transform.envelope.requirements else { return };
         let (line, at) = (&requirements.line, requirements.at);
         let end = at + requirements.text.len();
-        self.traps(line, &requirements.text, at, Dialect::old_syntax());
+        self.traps(line, &requirements.text, at, Dialect::of(self.world).old());
         let scopes: &[&str] = if self.runner == Runner::Router { &["target", "my"] } else { &["target"] };
         for scope in scopes {
             if let Some(offset) = find_scope(&requirements.text, scope) {
@@ -148,7 +148,7 @@ impl Comparison {
             SIGNS.iter().find_map(|(sign, mirrored)| Some((text.find(sign)?, *sign, *mirrored)))?;
         let (left, right) = (&text[..at], &text[at + sign.len()..]);
         let constant = |text: &[u8]| {
-            let expr = Expr::parse_with(text, Dialect::old_syntax()).ok()?;
+            let expr = Expr::parse_with(text, Dialect::of(world).old()).ok()?;
             let value = Context::new(world).my(&ClassAd::new()).eval(&expr);
             let is_sign = matches!(text.first(), Some(b'-' | b'+' | b' '));
             (expr.as_literal().is_some() || (is_sign && references::of(&expr).is_empty())).then_some(value)

@@ -29,25 +29,25 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// Reads a rules file. `name` is the file's name.
-    pub fn from_file(name: &str, text: &[u8]) -> Result<Self, LoadError> {
-        let (envelope, lines) = envelope::take_from_file(Rules::from_file(name, text))?;
+    /// Reads a rules file, its expressions in the mode of a dialect. `name` is the file's name.
+    pub fn from_file(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, LoadError> {
+        let (envelope, lines) = envelope::take_from_file(Rules::from_file(name, text), dialect)?;
         let name = envelope.name.clone().unwrap_or_else(|| name.into());
-        Ok(Transform { name, envelope, comment: None, program: Program::compile(lines) })
+        Ok(Transform { name, envelope, comment: None, program: Program::compile(lines, dialect) })
     }
 
     /// Reads the unexpanded value of a knob. A NAME in it is ignored unless `name` is empty.
-    pub fn from_knob(name: &str, text: &[u8]) -> Result<Self, LoadError> {
-        Self::from_knob_at(name, name, text)
+    pub fn from_knob(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, LoadError> {
+        Self::from_knob_at(name, name, text, dialect)
     }
 
     /// As [`Transform::from_knob`]; `place` is what messages call the text, whose lines are counted from its own first one.
-    pub fn from_knob_at(name: &str, place: &str, text: &[u8]) -> Result<Self, LoadError> {
-        let (envelope, lines) = envelope::take_from_knob(Rules::from_knob(place, text))?;
+    pub fn from_knob_at(name: &str, place: &str, text: &[u8], dialect: Dialect) -> Result<Self, LoadError> {
+        let (envelope, lines) = envelope::take_from_knob(Rules::from_knob(place, text), dialect)?;
         let own = if name.is_empty() { envelope.name.clone() } else { None };
         let name = own.unwrap_or_else(|| name.into());
         let comment = lines.first().map(|line| line.text.clone());
-        let program = Program::compile(lines);
+        let program = Program::compile(lines, dialect);
         let comment = comment.filter(|text| program.steps.is_empty() && text.trim_start().starts_with(b"#"));
         Ok(Transform { name, envelope, comment, program })
     }
@@ -137,6 +137,8 @@ pub(super) struct Step {
     pub(super) template: Option<Template>,
     /// What it has worked out for other ads.
     pub(super) memo: Memo,
+    /// How its expressions are read.
+    pub(super) dialect: Dialect,
 }
 
 /// A statement, split.
@@ -162,22 +164,22 @@ pub(super) enum Ready {
 
 impl Program {
     /// Splits lines; blank lines and comments fall out.
-    pub(super) fn compile(lines: Vec<Line>) -> Self {
-        Program { steps: lines.into_iter().filter_map(Step::compile).collect() }
+    pub(super) fn compile(lines: Vec<Line>, dialect: Dialect) -> Self {
+        Program { steps: lines.into_iter().filter_map(|line| Step::compile(line, dialect)).collect() }
     }
 }
 
 impl Step {
-    fn compile(line: Line) -> Option<Self> {
+    fn compile(line: Line, dialect: Dialect) -> Option<Self> {
         let plain = prepare(&line.text)?;
         let nothing = || Prepared::Command(Ok(Command::nothing()));
         let after_colon = line.text.strip_prefix(b":").map(|rest| prepare(rest).unwrap_or_else(nothing));
         let command = after_colon.as_ref().unwrap_or(&plain);
         let (ready, template) = match command {
-            Prepared::Command(Ok(command)) => (ready(command), Template::compile(&command.value)),
+            Prepared::Command(Ok(command)) => (ready(command, dialect), Template::compile(&command.value)),
             _ => (Ready::No, None),
         };
-        Some(Step { line, plain, after_colon, ready, template, memo: Memo::default() })
+        Some(Step { line, plain, after_colon, ready, template, memo: Memo::default(), dialect })
     }
 
     /// The statement and how many characters of the line stand before it: a leading `:` is dropped inside an `if` body and
@@ -205,17 +207,17 @@ fn prepare(text: &[u8]) -> Option<Prepared> {
     })
 }
 
-fn ready(command: &Command) -> Ready {
+fn ready(command: &Command, dialect: Dialect) -> Ready {
     if let Some(Attribute::Pattern(pattern)) = &command.attribute {
         return Ready::Pattern(pattern::compile(pattern).map(Arc::new));
     }
     let constant = memchr::memchr(b'$', &command.value).is_none();
     match command.keyword {
         Keyword::Set | Keyword::Default if constant => {
-            Ready::Expression(Expr::parse_with(&command.value, Dialect::old_syntax()))
+            Ready::Expression(Expr::parse_with(&command.value, dialect.old()))
         }
         Keyword::EvalSet | Keyword::EvalMacro if constant => {
-            Ready::Expression(Expr::parse_prefix(&command.value, Dialect::new_syntax()).map(|(expr, _)| expr))
+            Ready::Expression(Expr::parse_prefix(&command.value, dialect).map(|(expr, _)| expr))
         }
         _ => Ready::No,
     }

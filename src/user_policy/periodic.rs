@@ -3,7 +3,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::hook::Knobs;
 use crate::job::{HoldCode, JobStatus};
 use crate::text::{caseless, list};
@@ -140,10 +140,10 @@ fn fired(
     let knob = knob?;
     for name in names(knob, knobs) {
         let Some(text) = knobs.get(name.as_bytes()) else { continue };
-        let Some(expr) = Expr::parse(&text).ok().filter(is_true) else { continue };
+        let Some(expr) = Expr::parse_with(&text, Dialect::of(world)).ok().filter(is_true) else { continue };
         let own = |ending: &str| {
             let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
-            Some(context.eval(&Expr::parse(&text).ok()?))
+            Some(context.eval(&Expr::parse_with(&text, Dialect::of(world)).ok()?))
         };
         let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
         let usual = || sentence("system macro", knob, &expr.unparse_old(), "TRUE").into();

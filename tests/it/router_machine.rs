@@ -105,6 +105,7 @@ impl Machine {
         let copy = self.jobs.0.get(&COPY).cloned().unwrap_or_default();
         let verdict = hook_verdict(
             &HookAnswer {
+                dialect: htc_hooks::classad::Dialect::new_syntax(),
                 hook,
                 exit: Exit::Code(0),
                 stdout: answer.as_bytes(),

@@ -16,11 +16,11 @@ pub use eval::{Context, MatchAd, Observer, Part, Place, explain, flatten, refere
 #[cfg(feature = "serde")]
 pub use eval::{FieldError, from_ad, to_ad};
 pub use eval::{Guards, Loaded, Role, Screen, Truth};
-pub use outside::{Outside, System, Zone};
+pub use outside::{Mode, Outside, System, Zone};
 pub use read::{format, stream};
 pub use syntax::{
-    AbsTime, AttrName, BadToken, Dialect, Expr, LocalTime, ParseError, ParseErrorKind, function_names,
-    hash_of_name, is_private, mode, set_local_time, traps,
+    AbsTime, AttrName, BadToken, Dialect, Expr, ParseError, ParseErrorKind, function_names, hash_of_name,
+    is_private, traps,
 };
 
 /// The examples of the README.

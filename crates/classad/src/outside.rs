@@ -20,6 +20,22 @@ pub trait Outside {
 
     /// The home directory of the account of that name: `userHome()`.
     fn home(&self, user: &[u8]) -> Option<BString>;
+
+    /// How expressions are read and evaluated.
+    fn mode(&self) -> Mode {
+        Mode::default()
+    }
+}
+
+/// What a configuration and the machine decide about the reading and evaluating of expressions. The reference has it as a switch of
+/// the whole process (`ClassAdReconfig`, compat_classad.cpp); here it belongs to the world that is handed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Strict mode (`STRICT_CLASSAD_EVALUATION = true`), or condor mode, as all tools and daemons use it.
+    pub strict: bool,
+    /// A time in a text that names no zone, `absTime("2026-07-01T12:00:00")`, is one of Greenwich; else of the machine's zone (TZ), as
+    /// it is for the reference.
+    pub utc_times: bool,
 }
 
 /// The offset of local time at some moment.
@@ -52,7 +68,7 @@ impl Zone {
     }
 }
 
-/// The machine this runs on.
+/// The machine this runs on, in condor mode.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 

@@ -200,7 +200,8 @@ pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Res
         }
         Box::new(opened)
     };
-    let mut reader = AdReader::new(read, cli.stream.from).exact(cli.input.strict_input);
+    let mut reader =
+        AdReader::new(read, cli.stream.from).dialect(ask::dialect(cli)).exact(cli.input.strict_input);
     let problem = || Problem::unreadable(format!("cannot read '{name}'"));
     let Some(record) = reader.next_ad().with_context(problem)? else {
         return Ok(ClassAd::new());

@@ -188,7 +188,6 @@ impl Program {
     /// The whole program: reads the command line, runs, tells what went wrong, gives the status.
     pub fn main(&self) -> ExitCode {
         crate::os::refuse_closed_stdout();
-        crate::classad::set_local_time(crate::os::local_time);
         let mut words = std::env::args_os();
         let called = words.next().unwrap_or_default();
         let words: Vec<OsString> = words.collect();

@@ -93,6 +93,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         Ok(options) => options,
         Err(status) => return Ok(Status::Tool(status)),
     };
+    let world = world.strict(config.is_strict());
     let view = config.view(&world);
     let mut log = Log {
         out: Vec::new(),

@@ -11,7 +11,7 @@ use super::condor_q;
 use super::condor_q_list::List;
 use super::condor_q_options::{QueueOptions, Table, USAGE as QUEUE_USAGE};
 use super::configuration;
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::cli::common::{Session as Program, Status};
 use crate::cli::router_status::{configured_queue, real_world};
 use crate::config::Config;
@@ -102,8 +102,8 @@ fn summary_of(
     mut out: Vec<u8>,
     program: &Program,
 ) -> anyhow::Result<Status> {
-    let world = real_world();
-    match Expr::parse(constraint.as_bytes()) {
+    let world = real_world().strict(config.is_strict());
+    match Expr::parse_with(constraint.as_bytes(), Dialect::of(&world)) {
         Ok(expr) => {
             // Of two queues the summary looks into that of the copies.
             let jobs = configured_queue(config, true, &world, program)?;

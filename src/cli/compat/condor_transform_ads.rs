@@ -13,7 +13,7 @@ use super::condor_transform_ads_words::{Asked, Options, USAGE, read};
 use super::configuration;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
-use crate::classad::{ClassAd, Context};
+use crate::classad::{ClassAd, Context, Dialect};
 use crate::cli::common::{Enough, Problem, Session as Program, Sink, Status, Until, overwritten, threads};
 use crate::cli::transform_report::{self as report, Verbose};
 use crate::config::{Config, MacroSource, View};
@@ -33,6 +33,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         Ok(config) => config,
         Err(status) => return Ok(status),
     };
+    let world = world.strict(config.is_strict());
     let view = config.view(&world);
     let tool = Tool { program, options: &options, config: &config, world: &world, view: &view };
     tool.run().map(Status::Tool)
@@ -150,7 +151,7 @@ impl Tool<'_> {
             }
         };
         loaded.failed = false;
-        match Transform::from_file(&name, &text) {
+        match Transform::from_file(&name, &text, Dialect::of(self.world)) {
             Ok(transform) => {
                 if stdin {
                     loaded.stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
@@ -190,7 +191,7 @@ impl Tool<'_> {
                 legacy::transform_from_knob(&name, &text.unwrap_or_default(), self.world)
                     .map_err(|error| error.to_string())
             } else {
-                Transform::from_knob(&name, &text).map_err(|error| error.to_string())
+                Transform::from_knob(&name, &text, Dialect::of(self.world)).map_err(|error| error.to_string())
             };
             match transform {
                 Ok(transform) => loaded.transforms.push(transform),
@@ -313,7 +314,8 @@ impl Run<'_> {
             }
         };
         self.opened = true;
-        let mut reader = ReferenceReader::new(read, form, Delimiter::Blank);
+        let mut reader =
+            ReferenceReader::new(read, form, Delimiter::Blank).dialect(Dialect::of(self.tool.world));
         let threads = if self.is_independent(loaded) { threads(None) } else { 1 };
         let start = self.session.macros.mark();
         let mut status = 0;

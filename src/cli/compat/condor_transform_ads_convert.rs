@@ -5,7 +5,7 @@ use std::fs::File;
 
 use bstr::{BString, ByteSlice};
 
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::Session as Program;
 use crate::config::{Config, LoadOptions, MacroSource, View, Who, expand};
 use crate::os::read_whole;
@@ -107,15 +107,15 @@ impl Printer<'_> {
     /// The routes of a text under numbered titles. What is no ad makes an empty entry, as in the reference.
     fn list(&self, text: &[u8], title: &str, out: &mut Vec<u8>) {
         for (number, route) in Routes::new(text).enumerate() {
-            let formatted = match route {
-                Ok(route) => {
-                    legacy::convert(&route, b"", self.defaults, self.options, self.world).formatted("", true)
-                }
-                Err(error) => {
-                    self.complain(&format!("{title} [{}]: {error}", number + 1));
-                    Ok(BString::default())
-                }
-            };
+            let formatted =
+                match route {
+                    Ok(route) => legacy::convert(&route, b"", self.defaults, self.options, self.world)
+                        .formatted("", true, Dialect::of(self.world)),
+                    Err(error) => {
+                        self.complain(&format!("{title} [{}]: {error}", number + 1));
+                        Ok(BString::default())
+                    }
+                };
             let Ok(formatted) = formatted.map_err(|error| self.complain(&error.to_string())) else {
                 continue;
             };
@@ -142,7 +142,7 @@ impl Printer<'_> {
                 continue;
             }
             let Ok(formatted) = converted
-                .formatted("   ", tag != converted.name)
+                .formatted("   ", tag != converted.name, Dialect::of(self.world))
                 .map_err(|error| self.complain(&error.to_string()))
             else {
                 continue;

@@ -4,7 +4,6 @@ use std::io::{Empty, Read, Write};
 use std::sync::{Mutex, PoisonError};
 
 use super::condor_transform_ads::{Loaded, Tool, apply_all};
-use crate::classad::mode;
 use crate::classad::stream::ReferenceReader;
 use crate::cli::common::{Enough, work_off};
 use crate::os::RealWorld;
@@ -31,14 +30,12 @@ pub(super) fn together<R: Read + Send>(
     let (like, dealer) = (reader.hand(), reader.dealer());
     // The first ad went well.
     let mut status = Ok(1);
-    let strict = mode::is_strict();
     // What a transform remembers is its own.
     let transforms = Mutex::new(vec![loaded.transforms.clone(); threads]);
     let (options, config, program) = (tool.options, tool.config, tool.program);
     let worker = || {
-        mode::set_strict(strict);
         let transforms = transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let (world, program) = (RealWorld::new(), program.keeping());
+        let (world, program) = (RealWorld::new().strict(config.is_strict()), program.keeping());
         let work = move |ads: &mut ReferenceReader<Empty>| {
             let view = config.view(&world);
             let tool = Tool { program: &program, options, config, world: &world, view: &view };

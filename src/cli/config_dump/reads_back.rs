@@ -7,7 +7,6 @@ use bstr::ByteSlice;
 
 use super::entries::{self, Kind, Row};
 use super::listing::is_set;
-use crate::classad::mode;
 use crate::config::redact;
 use crate::config::sources::user_file;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who, defaults, print};
@@ -72,8 +71,7 @@ pub(super) fn is_same(
         commands: CommandPolicy::Refused,
         ..options.clone()
     };
-    // Reading sets how expressions are evaluated, which the rest of the dump is not to see.
-    let mut again = mode::kept(|| Config::attempt(world, &config.who, &options));
+    let mut again = Config::attempt(world, &config.who, &options);
     if redacting {
         redact::attempt(&mut again, world);
     }

@@ -94,6 +94,8 @@ impl Setup {
             for warning in warnings {
                 session.warn(warning.text.to_str_lossy().trim());
             }
+            let world = Rc::new(RealWorld::clone(&world).strict(config.is_strict()));
+            self.world = Rc::clone(&world);
             let view = config.for_slot(one.call.slot_type, &slot_name(one), &*world);
             if let Ok(settings) = Settings::read(&view, Some(&self.case.slot), &*world) {
                 self.settings = settings;

@@ -12,7 +12,7 @@ use super::compare_routers;
 use super::iteration;
 use super::rules::{self, RulesOptions};
 use crate::classad::stream::AdReader;
-use crate::classad::{ClassAd, format};
+use crate::classad::{ClassAd, Dialect, format};
 use crate::cli::common::{
     ConfigOptions, OutputOptions, Problem, Progress, Session as Program, Status, open_input, pipe_ends,
 };
@@ -74,9 +74,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     }
     let world = still_world();
     let config = rules::load_config(&arguments.config, &RulesOptions::default(), &world, program)?;
+    let world = world.strict(config.as_ref().is_some_and(|config| config.is_strict()));
     let view = config.as_ref().map(|config| config.view(&world));
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
-    let (left, right) = (load(&arguments.left)?, load(&arguments.right)?);
+    let (left, right) =
+        (load(&arguments.left, Dialect::of(&world))?, load(&arguments.right, Dialect::of(&world))?);
     let side = |rules| side(rules, arguments, (&world, knobs), program);
     let comparison = Comparison { left: side(&left)?, right: side(&right)? };
     let turns = comparison.turns();
@@ -296,9 +298,9 @@ pub(super) fn println(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
 }
 
-fn load(path: &std::path::Path) -> anyhow::Result<[Transform; 1]> {
+fn load(path: &std::path::Path, dialect: Dialect) -> anyhow::Result<[Transform; 1]> {
     let text = rules::read(path)?;
-    Transform::from_file(&path.to_string_lossy(), &text)
+    Transform::from_file(&path.to_string_lossy(), &text, dialect)
         .map(|transform| [transform])
         .map_err(|error| report::load_error(&error, Status::Unreadable))
 }

@@ -1,5 +1,6 @@
 //! `htc-router-translate convert`: routes of the old syntax as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration.
 
+use crate::classad::Dialect;
 use std::io::Write;
 
 use bstr::{BString, ByteSlice};
@@ -60,6 +61,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let load = arguments.config.load_options(CommandPolicy::BOUNDED);
     let (config, warnings) = Config::load(&world, &who, &load).map_err(Problem::of_config)?;
     warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
+    let world = world.strict(config.is_strict());
     let view = config.view(&world);
     let mut writer = Writer {
         view: &view,
@@ -167,7 +169,7 @@ impl Writer<'_> {
                 format!("{place}: route {name} is left out, no router loads it: {}{hint}", error.trim_end());
             return self.fail(&text);
         }
-        if let Ok(transform) = converted.transform() {
+        if let Ok(transform) = converted.transform(Dialect::of(world)) {
             let findings = lint(&transform, Runner::Router, Some(view), world);
             for finding in findings.iter().filter(|finding| finding.rule == "universe") {
                 self.warn(&format!("{place}: {}; {}", finding.message, finding.fix));

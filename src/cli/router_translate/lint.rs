@@ -33,6 +33,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
+    let world = world.strict(config.as_ref().is_some_and(|config| config.is_strict()));
     let view = config.as_ref().map(|config| config.view(&world));
     let mut named = arguments.rules.clone();
     named.rules.extend(arguments.files.iter().cloned());

@@ -33,6 +33,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = arguments.options.clock.world();
     let setup = Setup::load(&arguments.options.config, arguments.options.quirks.quirks, &world, program)?;
+    let world = world.strict(setup.config.is_strict());
     let mut states = setup.states(&arguments.state, &world)?;
     let (stdin, stdout) = pipe_ends();
     let mut out = BufWriter::with_capacity(64 << 10, stdout);

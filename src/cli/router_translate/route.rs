@@ -6,7 +6,7 @@ use clap::Args;
 use super::options::VerbOptions;
 use super::router::{self, Reasons, Setup, StateOptions};
 use super::stream::{Ads, each_ad};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{Problem, Session as Program, Status, brief, pipe_ends, seconds};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
@@ -128,6 +128,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let world = arguments.options.clock.world();
     let quirks = arguments.options.quirks.quirks;
     let setup = Setup::load(&arguments.options.config, quirks, &world, program)?;
+    let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
     let mut states = setup.states(&arguments.state, &world)?;
     let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
@@ -315,6 +316,7 @@ impl Work<'_> {
             ))));
         }
         let answer = HookAnswer {
+            dialect: Dialect::of(self.translator.world),
             hook,
             exit: called.exit,
             stdout: &called.stdout,

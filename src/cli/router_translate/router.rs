@@ -17,7 +17,7 @@ use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
 use crate::router::{Knobs, Note, RouteState, RouteTable, Subject, deprecated};
 use crate::text::caseless;
-use crate::world::World;
+use crate::world::{InMode, World};
 
 /// Where routes stand before the first job.
 #[derive(Args, Clone, Debug, Default)]
@@ -53,6 +53,7 @@ impl Setup {
         let (config, warnings) = Config::load(world, &who, &load).map_err(Problem::of_config)?;
         warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
         let (knobs, table) = {
+            let world: &dyn World = &InMode { world, strict: config.is_strict() };
             let view = config.view(world);
             let mut complaints = Vec::new();
             let knobs = Knobs::load(&view, &mut |complaint| complaints.push(complaint.text));

@@ -1,5 +1,6 @@
 //! Which transforms are meant: rules files, knobs of the configuration.
 
+use crate::classad::Dialect;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -127,7 +128,7 @@ pub(super) fn load_what_can_be(
         let name =
             if path.as_os_str() == "-" { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
         let mut text = read(path)?;
-        match Transform::from_file(&name, &text) {
+        match Transform::from_file(&name, &text, Dialect::of(world)) {
             Ok(transform) => {
                 if path.as_os_str() == "-" {
                     stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
@@ -171,7 +172,7 @@ pub(super) fn load_what_can_be(
                     anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
                 })
             } else {
-                Transform::from_knob_at(name, &place(&knob, view), text)
+                Transform::from_knob_at(name, &place(&knob, view), text, Dialect::of(world))
                     .map_err(|error| report::load_error(&error, Status::Unreadable))
             };
             match transform {

@@ -67,6 +67,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     if let Some(period) = arguments.period {
         setup.knobs.polling_period = period;
     }
+    let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
     for line in NotDone::of(&view).lines(&view, &["router"]) {
         program.warn(&line);

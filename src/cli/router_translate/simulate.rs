@@ -58,6 +58,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     // The scenario's knobs stand above the files and below those of the command line.
     config.set_knob = scenario.knobs.0.clone().into_iter().chain(config.set_knob).collect();
     let setup = Setup::load(&config, quirks, &world, program)?;
+    let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
     let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
     let jobs = read_jobs((&scenario, start), path.parent().unwrap_or(Path::new("")), None, &world)?;

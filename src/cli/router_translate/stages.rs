@@ -8,7 +8,7 @@ use clap::Args;
 use super::options::VerbOptions;
 use super::router::{self, Setup};
 use super::stream::{Ads, each_ad, each_pair};
-use crate::classad::{ClassAd, Context};
+use crate::classad::{ClassAd, Context, Dialect};
 use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds};
 use crate::hook::{HookType, Knobs as _, keyword};
 use crate::os::Reactor;
@@ -111,6 +111,7 @@ impl Stage<'_> {
             return Ok(Called::Nothing);
         }
         let answer = HookAnswer {
+            dialect: Dialect::of(self.world),
             hook,
             exit: called.exit,
             stdout: &called.stdout,
@@ -154,6 +155,7 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
     let world = options.clock.world();
     let quirks = options.quirks.quirks;
     let setup = Setup::load(&options.config, quirks, &world, program)?;
+    let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
     let route = match (route, hook) {
         (Some(name), _) => match setup.table.find(name.as_bytes()) {
@@ -216,6 +218,7 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
 pub(super) fn finish(options: &VerbOptions, program: &Program) -> anyhow::Result<Status> {
     let world = options.clock.world();
     let setup = Setup::load(&options.config, options.quirks.quirks, &world, program)?;
+    let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
     let mut ads = Ads::new(&options.output, pipe_ends().1);
     let mut failed = 0;

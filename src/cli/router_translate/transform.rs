@@ -15,7 +15,7 @@ use super::iteration;
 use super::rules::{self, Loaded, RulesOptions};
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::{AdReader, Form};
-use crate::classad::{ClassAd, Context as Eval};
+use crate::classad::{ClassAd, Context as Eval, Dialect};
 use crate::cli::common::{
     ClockOptions, ConfigOptions, Enough, OutputOptions, Problem, QuirksOptions, Session as Program, Sink,
     Status, Until, overwritten, threads,
@@ -83,6 +83,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     arguments.keep_inputs()?;
     let world = arguments.clock.world();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
+    let world = arguments.world_of(config.as_ref());
     let view = config.as_ref().map(|config| config.view(&world));
     let mut loaded = rules::load(&arguments.rules, view.as_ref(), &world, program)?;
     refuse_bad_statements(&loaded, &world, program)?;
@@ -140,6 +141,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
 
 impl Arguments {
     /// What transforms are applied with.
+    /// The world that is asked for, in the mode of the configuration.
+    fn world_of(&self, config: Option<&Config>) -> RealWorld {
+        self.clock.world().strict(config.is_some_and(Config::is_strict))
+    }
+
     fn session<'w>(&self, world: &'w RealWorld, view: Option<&'w View<'w>>) -> Session<'w> {
         let mut session = Session::new(world, view.map(|view| view as &dyn MacroSource));
         session.quirks = self.quirks.quirks;
@@ -239,7 +245,8 @@ impl<W: Write + Send> Run<'_, W> {
             }
         };
         // The reader has a buffer of its own.
-        let mut reader = AdReader::new(read, None).exact(self.arguments.strict_input);
+        let mut reader =
+            AdReader::new(read, None).exact(self.arguments.strict_input).dialect(Dialect::of(session.world));
         let problem = || Problem::unreadable(format!("cannot read '{shown}'"));
         let threads = threads(self.arguments.threads);
         self.observer.input = shown.clone();

@@ -37,13 +37,14 @@ pub(super) struct MadeUp<'a> {
 
 /// As [`load`], for a machine that is made up: nothing of this one is looked for.
 pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Loaded> {
-    let world = Rc::new(RealWorld::new());
+    let world = RealWorld::new();
     let mut options = cli.config.clone();
     if let Some(file) = machine.file {
         options.config_file = Some(file.to_owned());
     }
     options.set_knob = machine.knobs.clone().into_iter().chain(options.set_knob).collect();
-    let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
+    let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &world)?;
+    let world = Rc::new(world.strict(config.is_strict()));
     let mut around = surroundings_of(&config, &*world);
     around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
     around.no_execute = None;
@@ -67,12 +68,13 @@ pub(super) fn load_to_ask(cli: &Cli, file: Option<&Path>) -> anyhow::Result<Load
 }
 
 fn load_from(cli: &Cli, file: Option<&Path>, to_run: bool) -> anyhow::Result<Loaded> {
-    let world = Rc::new(RealWorld::new());
+    let world = RealWorld::new();
     let mut options = cli.config.clone();
     if let Some(file) = file {
         options.config_file = Some(file.to_owned());
     }
-    let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
+    let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &world)?;
+    let world = Rc::new(world.strict(config.is_strict()));
     let (mut around, mut warning) = (surroundings_of(&config, &*world), None);
     if let Ok(starter) = starter(cli, &config, &*world) {
         (around, warning) = starter.surroundings(&config, &*world, &options.choice());

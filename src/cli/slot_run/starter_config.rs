@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 
-use crate::classad::mode;
 use crate::cli::common::ConfigOptions;
 use crate::config::load::Attempt;
 use crate::config::macro_set::SourceKind;
@@ -50,9 +49,8 @@ impl StarterConfig {
         let world = &*self.world;
         let who = Who { subsystem: "STARTER".into(), local_name: "".into() };
         let before = self.paths_now();
-        // ClassAds are evaluated as this program's own configuration wants it.
         let Attempt { config, error, .. } =
-            mode::kept(|| Config::attempt(world, &who, &self.options.load_options(CommandPolicy::BOUNDED)));
+            Config::attempt(world, &who, &self.options.load_options(CommandPolicy::BOUNDED));
         self.verdict = match error {
             Some(error) => Err(error.to_string()),
             None if self.knobs => check_knobs(&config.view(world), world).map_err(|error| error.to_string()),

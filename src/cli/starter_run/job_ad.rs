@@ -7,8 +7,8 @@ use anyhow::Context;
 use bstr::ByteSlice;
 
 use super::super::common::{Problem, Session, refuse_malformed};
-use crate::classad::ClassAd;
 use crate::classad::stream::AdReader;
+use crate::classad::{ClassAd, Dialect};
 use crate::os::read_whole;
 use crate::starter::job_source::{self, Source};
 
@@ -35,7 +35,7 @@ pub(super) fn read_all(path: &Path, session: &Session) -> anyhow::Result<(Vec<u8
 pub(super) fn job(
     text: &[u8],
     name: &str,
-    lines_only: bool,
+    (lines_only, dialect): (bool, Dialect),
     strict: bool,
     session: &Session,
 ) -> anyhow::Result<ClassAd> {
@@ -43,9 +43,9 @@ pub(super) fn job(
         refuse_malformed(text, name)?;
     }
     if !lines_only && matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
-        return one_ad(text, name);
+        return one_ad(text, name, dialect);
     }
-    let Source { ad, bad, lines, parts } = job_source::read(text);
+    let Source { ad, bad, lines, parts } = job_source::read(text, dialect);
     for line in &bad {
         let message = format!("{name}:{}: {}", line.number, line.render());
         if strict {
@@ -68,8 +68,8 @@ pub(super) fn job(
     Ok(ad)
 }
 
-fn one_ad(text: &[u8], name: &str) -> anyhow::Result<ClassAd> {
-    let mut reader = AdReader::new(text, None);
+fn one_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> {
+    let mut reader = AdReader::new(text, None).dialect(dialect);
     let first = first_ad(&mut reader, name, "no job ad")?;
     match reader.next_ad() {
         Ok(None) => Ok(first),
@@ -89,7 +89,7 @@ fn first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Res
 }
 
 /// The first ad of a file.
-pub(super) fn slot(path: &Path, session: &Session) -> anyhow::Result<ClassAd> {
+pub(super) fn slot(path: &Path, dialect: Dialect, session: &Session) -> anyhow::Result<ClassAd> {
     let (text, name) = read_all(path, session)?;
-    first_ad(&mut AdReader::new(text.as_slice(), None), &name, "no slot ad")
+    first_ad(&mut AdReader::new(text.as_slice(), None).dialect(dialect), &name, "no slot ad")
 }

@@ -17,7 +17,7 @@ use super::job_ad;
 use super::options::{Cli, PRIVATE};
 use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
-use crate::classad::{self, ClassAd};
+use crate::classad::{self, ClassAd, Dialect};
 use crate::config::{CommandPolicy, Config, ValueError, View, Who};
 use crate::job::attr;
 use crate::os::{Reactor, stdout_was_closed};
@@ -157,9 +157,10 @@ impl Run<'_> {
         let world = cli.clock.world();
         let strict = self.is_daemon();
         let config = load(cli, strict, &world, session)?;
+        let world = world.strict(config.is_strict());
         let view = config.view(&world);
         let overrides = self.overrides();
-        let mut ad = self.read_ad(session)?;
+        let mut ad = self.read_ad(Dialect::of(&world), session)?;
         let keyword = job.job_keyword.clone();
         if let Some(keyword) =
             keyword.or_else(|| job_source::keyword_of(&ad, &world).map(|word| word.to_string()))
@@ -172,7 +173,7 @@ impl Run<'_> {
         let private = std::env::var_os(PRIVATE).map(PathBuf::from);
         let bytes = |text: &Option<OsString>| text.clone().map(|text| BString::from(text.into_vec()));
         let mut stream = self.stream(session)?;
-        let machine_ad = self.machine(private.as_deref(), session)?;
+        let machine_ad = self.machine(private.as_deref(), Dialect::of(&world), session)?;
         let with = match job.played_as {
             As::Fetched => With::Nobody,
             As::Local => With::Schedd,
@@ -331,7 +332,7 @@ impl Run<'_> {
         }
     }
 
-    fn read_ad(&self, session: &Session) -> anyhow::Result<ClassAd> {
+    fn read_ad(&self, dialect: Dialect, session: &Session) -> anyhow::Result<ClassAd> {
         let Some(path) = self.ad_path() else { return Ok(ClassAd::new()) };
         let (text, name) = job_ad::read_all(&path, session)?;
         let length = std::env::var_os(PRIVATE).and_then(|private| handed_length(Path::new(&private)));
@@ -346,7 +347,7 @@ impl Run<'_> {
         }
         // 25.14 knows no other form for its own option.
         let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
-        job_ad::job(&text, &name, lines_only, self.cli.input.strict_input, session)
+        job_ad::job(&text, &name, (lines_only, dialect), self.cli.input.strict_input, session)
     }
 
     fn overrides(&self) -> Overrides {
@@ -370,9 +371,14 @@ impl Run<'_> {
         }
     }
 
-    fn machine(&self, private: Option<&Path>, session: &Session) -> anyhow::Result<Option<ClassAd>> {
+    fn machine(
+        &self,
+        private: Option<&Path>,
+        dialect: Dialect,
+        session: &Session,
+    ) -> anyhow::Result<Option<ClassAd>> {
         if let Some(path) = &self.cli.job.slot_ads {
-            return job_ad::slot(path, session).map(Some);
+            return job_ad::slot(path, dialect, session).map(Some);
         }
         let Some(text) = private.and_then(|private| std::fs::read(private.join("machine.ad")).ok()) else {
             return Ok(None);

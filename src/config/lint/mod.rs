@@ -16,6 +16,7 @@ mod source_index;
 pub mod usage;
 mod values;
 
+use crate::classad::Dialect;
 use std::cell::OnceCell;
 
 use bstr::BString;
@@ -82,6 +83,11 @@ impl<'a> Subject<'a> {
             mentioned: OnceCell::new(),
             sources,
         }
+    }
+
+    /// How expressions in its values are read.
+    pub fn dialect(&self) -> Dialect {
+        Dialect::of(self.world).strict(self.config.is_strict())
     }
 
     /// The names that the configuration sets.

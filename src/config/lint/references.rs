@@ -152,7 +152,7 @@ fn never_expanded(subject: &Subject<'_>, definition: &Definition, findings: &mut
     let effect = consequence(&definition.name).filter(|_| !found.is_empty()).filter(|_| {
         let value =
             subject.view.expand_raw(&definition.name, &definition.raw).unwrap_or_else(|_| BString::default());
-        Expr::parse(value.trim()).is_err()
+        Expr::parse_with(value.trim(), subject.dialect()).is_err()
     });
     subject.view.take_messages();
     for dead in found {

@@ -8,7 +8,7 @@ use super::known::is_attribute_list;
 use super::references::{consequence, has_dead_reference};
 use super::usage::collect;
 use super::{Finding, Subject};
-use crate::classad::{Dialect, Expr, traps};
+use crate::classad::{Expr, traps};
 use crate::config::defaults::{self, ParameterType};
 use crate::config::macro_set::{Definition, Entry, Found};
 use crate::config::value_error::ValueProblem;
@@ -203,7 +203,7 @@ fn expression_value<'a>(subject: &Subject<'a>, entry: &'a Entry, kind: Kind, fin
         Kind::Policy => "is evaluated as a ClassAd expression and is none",
         Kind::Advertised => "becomes an attribute of an ad, but its value is no ClassAd expression",
     };
-    match Expr::parse(&value) {
+    match Expr::parse_with(&value, subject.dialect()) {
         Err(error) => {
             let is_same = *raw == value;
             let wrong = unbalanced(&value);
@@ -275,7 +275,7 @@ fn trapped<'a>(subject: &Subject<'a>, entry: &'a Entry, value: &[u8], findings: 
     let raw = &entry.current.raw;
     let has_libraries =
         ["CLASSAD_USER_LIBS", "CLASSAD_USER_PYTHON_MODULES"].iter().any(|name| subject.view.is_defined(name));
-    for trap in traps::find(value, Dialect::new_syntax()) {
+    for trap in traps::find(value, subject.dialect()) {
         // Libraries bring functions of their own.
         if has_libraries && trap.message.starts_with("there is no function") {
             continue;
@@ -352,7 +352,7 @@ fn typed(subject: &Subject<'_>, entry: &Entry, kind: ParameterType, findings: &m
         ValueProblem::Expansion(_) => return,
         ValueProblem::NotBoolean => {
             // Expressions over attributes are evaluated in ads by those who read such parameters.
-            if Expr::parse(value).is_ok_and(|expr| expr.as_attribute().is_none()) {
+            if Expr::parse_with(value, subject.dialect()).is_ok_and(|expr| expr.as_attribute().is_none()) {
                 return;
             }
             let lower = value.to_ascii_lowercase();
@@ -365,7 +365,7 @@ fn typed(subject: &Subject<'_>, entry: &Entry, kind: ParameterType, findings: &m
         }
         ValueProblem::NotExpression(_) | ValueProblem::NotNumber(_) => {
             // An expression over attributes may be meant for an ad.
-            if Expr::parse(value)
+            if Expr::parse_with(value, subject.dialect())
                 .is_ok_and(|expr| expr.as_literal().is_none() && expr.as_attribute().is_none())
             {
                 return;

@@ -22,7 +22,7 @@ impl Loader<'_> {
         let [interface, v4, v6] = NETWORK.map(|name| self.value(name));
         let (interface, v4, v6) =
             (interface?.unwrap_or_default(), v4?.unwrap_or_default(), v6?.unwrap_or_default());
-        let truth = |text: &BString| evaluate::to_boolean(text, self.world);
+        let truth = |text: &BString| evaluate::to_boolean(text, &self.inside());
         let (want4, want6) = (truth(&v4), truth(&v6));
         let both_refused = (want4, want6) == (Some(false), Some(false));
         let settings = AddressSettings {
@@ -104,8 +104,9 @@ impl Loader<'_> {
                 continue;
             };
             let mut messages = Vec::new();
-            let holds =
-                condition::test(&trigger, &self.source(), self.world, &mut |message| messages.push(message));
+            let holds = condition::test(&trigger, &self.source(), &self.inside(), &mut |message| {
+                messages.push(message)
+            });
             self.warn_messages(messages);
             match holds {
                 Ok(true) => {}

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::classad::mode;
 use crate::config::defaults;
 use crate::config::detected::{self, AddressSettings, HostSettings, Interface};
 use crate::config::evaluate;
@@ -98,7 +97,7 @@ impl Loader<'_> {
         for (name, default) in read {
             let value = self.flag(name, default)?;
             if name == "STRICT_CLASSAD_EVALUATION" {
-                mode::set_strict(value);
+                self.set.strict = value;
             }
         }
         if self.counts() {
@@ -220,7 +219,7 @@ impl Loader<'_> {
         let no_dns = self.flag("NO_DNS", false)?;
         if self.counts() && !no_dns && network.is_empty() {
             let wants_v6 = self.value("ENABLE_IPV6")?;
-            if wants_v6.is_none_or(|text| evaluate::to_boolean(&text, self.world) != Some(false)) {
+            if wants_v6.is_none_or(|text| evaluate::to_boolean(&text, &self.inside()) != Some(false)) {
                 self.value("ENABLE_IPV4")?;
             }
         }
@@ -245,7 +244,7 @@ impl Loader<'_> {
             return AddressSettings::default();
         }
         let [named, v4, v6] = NETWORK.map(|name| self.unread(name).unwrap_or_default());
-        let truth = |text: BString| evaluate::to_boolean(&text, self.world);
+        let truth = |text: BString| evaluate::to_boolean(&text, &self.inside());
         AddressSettings { interface: interface(named.as_ref()), wanted: [truth(v4), truth(v6)] }
     }
 
@@ -366,30 +365,28 @@ impl Loader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::classad::mode::{is_strict, kept};
     use crate::config::{Config, LoadOptions, Who};
     use crate::os::RealWorld;
 
     #[test]
-    fn a_configuration_sets_the_mode_and_another_one_may_keep_it() {
+    fn each_configuration_has_its_own_mode_whichever_was_read_last() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("condor_config");
-        std::fs::write(&file, "STARTER.STRICT_CLASSAD_EVALUATION = 2 > 1\n").unwrap();
+        let text = "STARTER.STRICT_CLASSAD_EVALUATION = 2 > 1\nNUMBER = 010 + 1\n";
+        std::fs::write(&file, text).unwrap();
         let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
+        let world = RealWorld::new();
         let load = |subsystem: &str| {
             let who = Who { subsystem: subsystem.into(), ..Who::default() };
-            Config::load(&RealWorld::new(), &who, &options).unwrap();
+            Config::load(&world, &who, &options).unwrap().0
         };
-        load("STARTD");
-        assert!(!is_strict());
-        kept(|| {
-            load("STARTER");
-            assert!(is_strict());
-        });
-        assert!(!is_strict());
-        load("STARTER");
-        assert!(is_strict());
-        load("STARTD");
-        assert!(!is_strict());
+        let number = |config: &Config| {
+            config.view(&world).int("NUMBER").map(|number| number.map(|number| number.value)).ok().flatten()
+        };
+        let (startd, starter, again) = (load("STARTD"), load("STARTER"), load("STARTD"));
+        for _ in 0..2 {
+            assert_eq!([&startd, &starter, &again].map(Config::is_strict), [false, true, false]);
+            assert_eq!([&startd, &starter, &again].map(number), [None, Some(11), None]);
+        }
     }
 }

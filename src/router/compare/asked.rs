@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use bstr::{BString, ByteSlice};
 
 use super::{Comparison, Side};
-use crate::classad::Expr;
+use crate::classad::{Dialect, Expr};
 use crate::config::View;
 use crate::router::route::Steer;
 use crate::router::{Knobs, Route, RouteTable};
@@ -31,7 +31,10 @@ impl Side<'_> {
     }
 
     fn constraint(&self) -> Option<Expr> {
-        self.knobs.constraint.as_ref().and_then(|text| Expr::parse(text).ok())
+        self.knobs
+            .constraint
+            .as_ref()
+            .and_then(|text| Expr::parse_with(text, Dialect::new_syntax().strict(self.knobs.strict)).ok())
     }
 
     /// The routes in the order in which they are tried, each with what must hold for a job to get it. A route behind one

@@ -1,5 +1,6 @@
 //! `lint --here`: what is set and not done by the programs of this package, by the table of what is honoured.
 
+use crate::classad::Dialect;
 use bstr::ByteSlice;
 
 use crate::classad::format::long;
@@ -29,7 +30,7 @@ pub(super) fn findings(subject: &Subject<'_>) -> Vec<Finding> {
 
 /// The same of a job's ad.
 pub(super) fn of_job(text: &[u8], world: &dyn World) -> Vec<Finding> {
-    let (ad, _) = long::parse(text);
+    let (ad, _) = long::parse_with(text, Dialect::of(world));
     let told = not_done::told(&ad, not_done::With::Nobody, world)
         .into_iter()
         .map(|told| (told.attributes, told.line));

@@ -46,14 +46,14 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
             continue;
         }
         let label = name.to_str_lossy();
-        let transform = match Transform::from_knob(&label, raw) {
+        let transform = match Transform::from_knob(&label, raw, subject.dialect()) {
             Ok(transform) => Some(transform),
             Err(LoadError::Requirements { reason, span, text, .. }) => {
                 let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
                 let message = format!("REQUIREMENTS of {label} is no expression: {reason}");
                 findings.push(subject.finding("transform", &entry.current, part, message, None));
                 // The other statements are looked at as if the condition were good.
-                without(raw, &text).and_then(|raw| Transform::from_knob(&label, &raw).ok())
+                without(raw, &text).and_then(|raw| Transform::from_knob(&label, &raw, subject.dialect()).ok())
             }
         };
         for told in transform

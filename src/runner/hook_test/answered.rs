@@ -5,7 +5,7 @@ use super::case::{Case, Protocol};
 use super::change::changes;
 use super::decision::Decision;
 use super::verdict::{Verdict, prepare_failed};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
 use crate::job::HoldCode;
@@ -152,7 +152,7 @@ impl Answered<'_> {
             verdict.quirks.push(Quirk::AnswerCutAccepted);
         }
         if old {
-            let printed = reply::ad_prefix(&ended.stdout).ad;
+            let printed = reply::ad_prefix(&ended.stdout, Dialect::of(self.world)).ad;
             verdict.ignored = printed.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
         }
         verdict.bad = judged.unread;
@@ -161,7 +161,7 @@ impl Answered<'_> {
 
     fn shadow_prepared(&self) -> Verdict {
         let Answered { case, ended, exit, path, world, quirks } = *self;
-        let read = reply::ad_prefix(&ended.stdout);
+        let read = reply::ad_prefix(&ended.stdout, Dialect::of(self.world));
         let mut status = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, world);
         if ended.cut && status.status == 0 && !quirks.has(Quirk::AnswerCutAccepted) {
             status.status = 1;
@@ -190,6 +190,7 @@ impl Answered<'_> {
         let Answered { case, ended, exit, quirks, .. } = *self;
         let translating = case.hook == HookType::TranslateJob;
         let answer = HookAnswer {
+            dialect: Dialect::of(self.world),
             hook: case.hook,
             exit,
             stdout: &ended.stdout,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::classad::mode;
 use crate::config::{Config, ConfigError, LoadOptions, Who};
 use crate::hook::Caller;
 use crate::os::{RealWorld, identity};
@@ -50,7 +49,7 @@ pub fn default_settings() -> Settings {
         static READ: Settings = {
             let who = Who { subsystem: Caller::Starter.subsystem().into(), local_name: "".into() };
             let world = RealWorld::new();
-            let read = mode::kept(|| default_config(who)).ok().and_then(|config| {
+            let read = default_config(who).ok().and_then(|config| {
                 Settings::read(&config.for_slot(None, "slot1", &world), None, &world).ok()
             });
             read.unwrap_or_default()

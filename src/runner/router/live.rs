@@ -21,7 +21,7 @@ use super::hooks::{HookRunner, NoHook};
 use super::spool::Copying;
 use super::submission::Submission;
 use super::tokens::Tokens;
-use crate::classad::{ClassAd, Expr};
+use crate::classad::{ClassAd, Dialect, Expr};
 use crate::config::View;
 use crate::hook::HookType;
 use crate::job::{JobId, JobStatus};
@@ -259,6 +259,7 @@ impl Live<'_> {
         let running = self.running.remove(&child)?;
         tell(format!("{} of {}", running.hook.name(), running.source));
         let answer = HookAnswer {
+            dialect: Dialect::of(self.options.world),
             hook: running.hook,
             exit,
             stdout: &stdout.bytes,

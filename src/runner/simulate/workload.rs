@@ -14,7 +14,7 @@ use super::scenario::{Group, Scenario};
 use crate::classad::format::long;
 use crate::classad::references::Names;
 use crate::classad::stream::AdReader;
-use crate::classad::{ClassAd, Context, Value};
+use crate::classad::{ClassAd, Context, Dialect, Value};
 use crate::job::{Universe, attr};
 use crate::world::World;
 
@@ -207,7 +207,7 @@ impl Workload {
         };
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
         for (index, group) in scenario.groups.iter().enumerate() {
-            let (mut base, errors) = long::parse(group.ad.as_bytes());
+            let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of(world));
             if let Some(error) = errors.first() {
                 return Err(WorkloadError::Line { group: index + 1, line: error.to_string() });
             }

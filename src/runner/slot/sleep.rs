@@ -6,7 +6,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::live::Live;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::config::Config;
 use crate::os::{ChildId, clock};
 use crate::process::{ChildSpec, Exit, LeftBehind, Stdio};
@@ -100,7 +100,7 @@ fn ask(words: &[BString], world: &dyn World) -> Result<SleepStates, String> {
     let output = world.run(&command).map_err(|error| format!("failed: {error}"))?;
     let mut ad = ClassAd::new();
     for line in output.stdout.lines() {
-        if ad.insert_line(line).is_err() {
+        if ad.insert_line_with(line, Dialect::of(world)).is_err() {
             return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
         }
     }

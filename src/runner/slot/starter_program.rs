@@ -7,7 +7,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::at_rest::surroundings_of;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Dialect};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::ConfigChoice;
@@ -178,7 +178,7 @@ impl StarterProgram {
             let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
             if RUNTIMES.iter().any(|known| known.as_bytes() == name) {
                 // A line that is none tells nothing.
-                let _ = ad.insert_line(line);
+                let _ = ad.insert_line_with(line, Dialect::of(world));
             }
         }
         ad
@@ -196,7 +196,7 @@ impl StarterProgram {
         let output = world.run(&command).map_err(|error| format!("failed ({error})"))?;
         let mut ad = ClassAd::new();
         for line in output.stdout.lines() {
-            if ad.insert_line(line).is_err() {
+            if ad.insert_line_with(line, Dialect::of(world)).is_err() {
                 return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
             }
         }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::classad::Expr;
+use crate::classad::{Dialect, Expr};
 use crate::config::View;
 
 /// Why no slots can be made of a configuration.
@@ -129,7 +129,7 @@ impl<'a> Knobs<'a> {
     /// A knob as an expression that must parse.
     pub(super) fn parsed(&self, name: &str) -> Result<Option<Expr>, ConfigureError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        match Expr::parse(&text) {
+        match Expr::parse_with(&text, Dialect::of(self.world())) {
             Ok(expr) => Ok(Some(expr)),
             Err(error) => Err(ConfigureError::Knob {
                 name: name.to_owned(),

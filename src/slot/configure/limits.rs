@@ -1,7 +1,7 @@
 //! Requirements and WithinResourceLimits of a slot (`Reqexp.cpp`, `MachAttributes::withinLimitsExpression`).
 
 use super::knobs::{ConfigureError, Knobs};
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::slot::settings::{Requirements, SlotKind};
 
 const CPUS_AND_MEMORY: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && \
@@ -91,11 +91,13 @@ pub(super) fn requirements(
     internal: &mut ClassAd,
 ) -> Result<Requirements, ConfigureError> {
     let text = within_limits(knobs, tags);
-    let limits = Expr::parse(text.as_bytes()).map_err(|error| ConfigureError::Knob {
-        name: "WithinResourceLimits".into(),
-        problem: error.to_string(),
-        origin: knobs.origin("WithinResourceLimits"),
-        excerpt: Some(error.render(text.as_bytes())),
+    let limits = Expr::parse_with(text.as_bytes(), Dialect::of(knobs.world())).map_err(|error| {
+        ConfigureError::Knob {
+            name: "WithinResourceLimits".into(),
+            problem: error.to_string(),
+            origin: knobs.origin("WithinResourceLimits"),
+            excerpt: Some(error.render(text.as_bytes())),
+        }
     })?;
     let mut whole: Vec<String> = Vec::new();
     if healthy(knobs, internal)? {
@@ -128,7 +130,7 @@ pub(super) fn requirements(
         seen.push(name);
     }
     let text = seen.join(" && ");
-    let whole = Expr::parse(text.as_bytes())
+    let whole = Expr::parse_with(text.as_bytes(), Dialect::of(knobs.world()))
         .map_err(|error| knobs.error("SLOT_REQUIREMENTS_CLAUSES", error.to_string()))?;
     Ok(Requirements { start: start.clone(), limits, whole })
 }
@@ -137,7 +139,8 @@ pub(super) fn requirements(
 fn healthy(knobs: &Knobs<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
     let Some(checks) = knobs.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
     let parse = |text: String| {
-        Expr::parse(text.as_bytes()).map_err(|error| knobs.error("STARTD_HEALTH_EXPRS", error.to_string()))
+        Expr::parse_with(text.as_bytes(), Dialect::of(knobs.world()))
+            .map_err(|error| knobs.error("STARTD_HEALTH_EXPRS", error.to_string()))
     };
     let inner = checks.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(&checks);
     internal.insert("HealthExprs", parse(format!("{{ {inner} }}"))?);

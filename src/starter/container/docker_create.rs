@@ -11,7 +11,7 @@ use super::choice::Runtime;
 use super::docker::DockerNames;
 use super::plan::{CommandLine, ContainerPlan, Limit, Mount};
 use super::surroundings::Inputs;
-use crate::classad::{Context, Expr, Value};
+use crate::classad::{Context, Dialect, Expr, Value};
 use crate::job::attr;
 use crate::starter::failure::StartFailure;
 use crate::text::arguments;
@@ -120,7 +120,9 @@ fn shared_memory(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<L
     const KNOB: &str = "DOCKER_SHM_SIZE";
     let Some(text) = inputs.knobs().text(KNOB) else { return line.pass(KNOB, "is not set") };
     let context = Context::new(inputs.about.world).my(inputs.about.machine).target(inputs.about.ad);
-    let size = match Expr::parse(text.trim()).map(|expression| context.eval(&expression)) {
+    let size = match Expr::parse_with(text.trim(), Dialect::of(inputs.about.world))
+        .map(|expression| context.eval(&expression))
+    {
         Ok(Value::Int(size)) => size,
         Ok(Value::Real(size)) => size as i64,
         Ok(Value::Bool(size)) => i64::from(size),

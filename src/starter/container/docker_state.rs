@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::docker::DockerNames;
 use super::tool::ToolCall;
-use crate::classad::{ClassAd, Context};
+use crate::classad::{ClassAd, Context, Dialect};
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::world::World;
@@ -44,7 +44,7 @@ impl ContainerState {
         let mut read = 0;
         for line in output.lines().filter(|line| line.contains(&b'=')) {
             if read < wanted {
-                ad.insert_line(&single_quoted(line)).ok()?;
+                ad.insert_line_with(&single_quoted(line), Dialect::of(world)).ok()?;
             }
             read += 1;
         }

@@ -67,7 +67,7 @@ impl<'a> Inputs<'a> {
 
     /// A text as an expression over slot (MY) and job (TARGET) that has to give a string (`param_eval_string`).
     pub fn string_of(&self, text: &[u8]) -> Option<BString> {
-        let (expression, _) = Expr::parse_prefix(text, Dialect::new_syntax()).ok()?;
+        let (expression, _) = Expr::parse_prefix(text, Dialect::of(self.about.world)).ok()?;
         let context = Context::new(self.about.world).my(self.about.machine).target(self.about.ad);
         context.eval(&expression).as_str().map(BString::from)
     }
@@ -102,7 +102,7 @@ impl<'a> Inputs<'a> {
     /// MOUNT_UNDER_SCRATCH and the job's own MountUnderScratch, in this order: the directory, and what named it.
     pub(super) fn under_scratch(&self) -> Vec<(BString, &'static str)> {
         let setting = self.about.settings.mount_under_scratch.trim();
-        let evaluated = Expr::parse_prefix(setting, Dialect::new_syntax())
+        let evaluated = Expr::parse_prefix(setting, Dialect::of(self.about.world))
             .ok()
             .and_then(|(expression, _)| self.job().eval(&expression).as_str().map(BString::from));
         let of_knob = evaluated.unwrap_or_else(|| BString::from(setting));

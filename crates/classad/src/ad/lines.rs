@@ -61,7 +61,7 @@ pub(crate) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
 
 /// Whether a line is an attribute and nothing else: its name an identifier, its value one expression to the end. The reference
 /// takes more.
-pub(crate) fn exact_line(line: &[u8]) -> Result<(), LineError> {
+pub(crate) fn exact_line(line: &[u8], dialect: Dialect) -> Result<(), LineError> {
     let Parts { name, value_at, value } = parts(line)?;
     let is_identifier =
         !name[0].is_ascii_digit() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -69,7 +69,7 @@ pub(crate) fn exact_line(line: &[u8]) -> Result<(), LineError> {
         let start = line.iter().take_while(|b| numbers::is_space(**b)).count();
         return Err(LineError::Name(Span::new(start, start + name.len())));
     }
-    let end = match value_end(value) {
+    let end = match value_end(value, dialect) {
         Ok(end) => value_at + end,
         Err(error) => return Err(LineError::Value(shifted(error, value_at))),
     };
@@ -82,11 +82,11 @@ pub(crate) fn exact_line(line: &[u8]) -> Result<(), LineError> {
 }
 
 /// Where the expression ends that a value begins with.
-fn value_end(value: &[u8]) -> Result<usize, ParseError> {
+fn value_end(value: &[u8], dialect: Dialect) -> Result<usize, ParseError> {
     if plain_literal(value).is_some() {
         return Ok(value.len());
     }
-    Expr::parse_prefix(value, Dialect::old_syntax()).map(|(_, used)| used)
+    Expr::parse_prefix(value, dialect.old()).map(|(_, used)| used)
 }
 
 /// An error of a part of a line, as one of the line.
@@ -114,22 +114,30 @@ impl ClassAd {
     /// # Errors
     /// Says what is wrong; the ad is left as it was.
     pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
+        self.insert_line_with(line, Dialect::old_syntax())
+    }
+
+    /// As [`ClassAd::insert_line`], in the mode of a dialect; strings are those of long ads.
+    ///
+    /// # Errors
+    /// As [`ClassAd::insert_line`].
+    pub fn insert_line_with(&mut self, line: &[u8], dialect: Dialect) -> Result<AttrName, LineError> {
         let Parts { name, value_at, value } = parts(line)?;
-        self.insert_old(name, value).map_err(|error| LineError::Value(shifted(error, value_at)))?;
+        self.insert_old(name, value, dialect).map_err(|error| LineError::Value(shifted(error, value_at)))?;
         Ok(AttrName::from(name))
     }
 
-    /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
-    /// it is a literal.
+    /// Sets an attribute to the expression that a text of the old syntax begins with, in the mode of a dialect; tells whether it is
+    /// plain to see that it is a literal.
     ///
     /// # Errors
     /// Says where the text stops being an expression; the ad is left as it was.
-    pub fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
+    pub fn insert_old(&mut self, name: &[u8], text: &[u8], dialect: Dialect) -> Result<bool, ParseError> {
         if let Some(plain) = plain_literal(text) {
             self.put_plain(name, None, plain);
             return Ok(true);
         }
-        let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
+        let (expr, _) = Expr::parse_prefix(text, dialect.old())?;
         self.insert(name, expr);
         Ok(false)
     }

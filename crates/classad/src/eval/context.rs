@@ -9,7 +9,8 @@ use crate::eval::evaluator::{At, Evaluator, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CON
 use crate::eval::functions;
 use crate::eval::observer::Observer;
 use crate::eval::scope::{AdRef, Scope};
-use crate::outside::Outside;
+use crate::outside::{Mode, Outside};
+use crate::syntax::Dialect;
 use crate::syntax::expr::{Expr, Repr};
 
 /// The surroundings of an evaluation: the ad it is made for (MY), the other ad of a match (TARGET), and the world.
@@ -37,22 +38,15 @@ pub struct Context<'a> {
     world: &'a dyn Outside,
     my: Option<&'a ClassAd>,
     target: Option<&'a ClassAd>,
-    strict: bool,
+    mode: Mode,
     alone: bool,
     observer: Option<&'a dyn Observer>,
 }
 
 impl<'a> Context<'a> {
-    /// A context without ads, in the [mode](crate::syntax::mode) that is set.
+    /// A context without ads, in the [mode](Outside::mode) of the world.
     pub fn new(world: &'a dyn Outside) -> Self {
-        Context {
-            world,
-            my: None,
-            target: None,
-            strict: crate::syntax::mode::is_strict(),
-            alone: false,
-            observer: None,
-        }
+        Context { world, my: None, target: None, mode: world.mode(), alone: false, observer: None }
     }
 
     /// The ad that names are looked up in.
@@ -69,10 +63,10 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode, whatever mode is set.
+    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode, whatever the mode of the world is.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
-        self.strict = strict;
+        self.mode.strict = strict;
         self
     }
 
@@ -98,7 +92,12 @@ impl<'a> Context<'a> {
 
     /// Whether it is strict mode.
     pub fn is_strict(&self) -> bool {
-        self.strict
+        self.mode.strict
+    }
+
+    /// How texts are read here, in the new syntax: in the mode of this context.
+    pub fn dialect(&self) -> Dialect {
+        Dialect::new_syntax().mode(self.mode)
     }
 
     /// The ad that names are looked up in, where there is one.
@@ -188,8 +187,8 @@ impl<'a> Context<'a> {
     where
         'a: 's,
     {
-        let (world, strict, functions) = (self.world, self.strict, functions::all());
-        Setting { world, arena, strict, functions, left: None, right: None, observer: None }
+        let (world, mode, functions) = (self.world, self.mode, functions::all());
+        Setting { world, arena, mode, functions, left: None, right: None, observer: None }
     }
 
     /// Runs an evaluation. `None` where the question is about something that is not there; `Some(None)` where the

@@ -22,7 +22,7 @@ use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use crate::eval::observer::{Observer, Part};
 use crate::eval::operators;
 use crate::eval::scope::{AdRef, MATCH_EXPRESSIONS, Scope, Side};
-use crate::outside::Outside;
+use crate::outside::{Mode, Outside};
 use crate::syntax::Dialect;
 use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree, UnaryOp};
@@ -55,7 +55,7 @@ impl<'a> At<'a> {
 pub(crate) struct Evaluator<'a> {
     pub(crate) world: &'a dyn Outside,
     pub(crate) arena: &'a Arena<'a>,
-    pub(crate) strict: bool,
+    pub(crate) mode: Mode,
     functions: Functions,
     /// The two sides of a match.
     left: Option<&'a Scope<'a>>,
@@ -77,7 +77,7 @@ pub(crate) struct Evaluator<'a> {
 pub(crate) struct Setting<'a> {
     pub(crate) world: &'a dyn Outside,
     pub(crate) arena: &'a Arena<'a>,
-    pub(crate) strict: bool,
+    pub(crate) mode: Mode,
     pub(crate) functions: Functions,
     pub(crate) left: Option<&'a Scope<'a>>,
     pub(crate) right: Option<&'a Scope<'a>>,
@@ -108,7 +108,7 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             world: setting.world,
             arena: setting.arena,
-            strict: setting.strict,
+            mode: setting.mode,
             functions: setting.functions,
             left: setting.left,
             right: setting.right,
@@ -439,6 +439,6 @@ impl<'a> Evaluator<'a> {
 
     /// The dialect of texts that are parsed on the way.
     pub(crate) fn dialect(&self) -> Dialect {
-        Dialect::new_syntax().strict(self.strict)
+        Dialect::new_syntax().mode(self.mode)
     }
 }

@@ -67,6 +67,7 @@ pub struct Screen {
     columns: Vec<Column>,
     tests: Vec<Test>,
     scoped: Vec<bool>,
+    strict: bool,
 }
 
 /// What many constraints begin with: `Attribute == "text"` for one and the same attribute. All of them that name another text
@@ -102,16 +103,23 @@ impl Guards {
 pub struct Loaded<'a>(Vec<Option<Computed<'a>>>);
 
 impl Screen {
-    /// An empty screen.
+    /// An empty screen for constraints in condor mode.
     pub fn new() -> Self {
         Screen::default()
+    }
+
+    /// For constraints in this mode.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
     }
 
     /// Adds a constraint; returns its number.
     pub fn add(&mut self, expr: &Expr) -> usize {
         let columns = self.columns.len();
         // In strict mode MY is a name like any other, and plain names are not looked up in the other ad.
-        let strict = crate::syntax::mode::is_strict();
+        let strict = self.strict;
         let mut scoped = strict;
         let test = match &expr.0 {
             _ if strict => Test::Unknown,

@@ -2,9 +2,9 @@
 
 use crate::ad::{ClassAd, LineError, Parts, Slot, parts, shifted};
 use crate::read::memo::Memo;
+use crate::syntax::Expr;
 use crate::syntax::expr::Repr;
 use crate::syntax::literal::{integer_line, plain_literal};
-use crate::syntax::{Dialect, Expr};
 
 impl ClassAd {
     /// As [`ClassAd::insert_line`], with a memory of texts that were parsed before.
@@ -19,7 +19,7 @@ impl ClassAd {
             }
             self.put_known(name, new, Slot::Expr(root, tree));
         } else {
-            let parsed = Expr::parse_prefix(value, Dialect::old_syntax());
+            let parsed = Expr::parse_prefix(value, memo.dialect);
             let (expr, _) = parsed.map_err(|error| LineError::Value(shifted(error, value_at)))?;
             if let Repr::Node(tree, root) = &expr.0 {
                 memo.keep(value, *root, tree);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::ad::ClassAd;
+use crate::syntax::Dialect;
 use crate::syntax::tree::{NodeId, Tree};
 
 /// Texts kept at most.
@@ -16,8 +17,10 @@ const LONGEST: usize = 4096;
 const TRIAL: u32 = 4096;
 
 /// A bounded memory of texts and what they were parsed into. It belongs to the reader of a stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memo {
+    /// In which all texts are read: values of long ads, in the mode of the reader.
+    pub(crate) dialect: Dialect,
     known: FxHashMap<Box<[u8]>, (NodeId, Arc<Tree>)>,
     tried: u32,
     found: u32,
@@ -28,6 +31,12 @@ pub(crate) struct Memo {
     text: usize,
     /// An ad nobody needs any more, for its memory.
     spare: Option<ClassAd>,
+}
+
+impl Default for Memo {
+    fn default() -> Self {
+        Memo::new(Dialect::old_syntax())
+    }
 }
 
 /// The names of an ad in the order in which they came.
@@ -52,6 +61,20 @@ const SPARE: usize = 1 << 20;
 const MORE: (usize, usize) = (16, 512);
 
 impl Memo {
+    /// An empty memory of values of long ads in the mode of a dialect.
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Memo {
+            dialect: dialect.old(),
+            known: FxHashMap::default(),
+            tried: 0,
+            found: 0,
+            names: Names::default(),
+            alike: false,
+            text: 0,
+            spare: None,
+        }
+    }
+
     /// What a text was parsed into before.
     pub(crate) fn get(&mut self, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
         if text.len() > LONGEST || self.is_useless() {

@@ -1,12 +1,12 @@
 //! How texts are read: the new syntax, that of long ads, that of JSON; in condor mode or in strict mode.
 
-use crate::syntax::mode;
+use crate::outside::{Mode, Outside, Zone};
 
-/// How a text is to be read.
+/// How a text is to be read. It goes with the text to whoever reads it; nothing is set anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Condor mode, as all tools and daemons use it; else strict mode (`ClassAdReconfig`, compat_classad.cpp).
-    pub(crate) condor: bool,
+    /// Condor mode or strict mode, and the zone of times.
+    pub(crate) mode: Mode,
     /// Strings of long ads, where a backslash is an ordinary byte.
     pub(crate) old_strings: bool,
     /// The lexer of JSON ads.
@@ -14,26 +14,53 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// New syntax in the [mode](crate::syntax::mode) that is set.
-    pub fn new_syntax() -> Self {
-        Dialect { condor: !mode::is_strict(), old_strings: false, json: false }
+    /// New syntax in condor mode; times without a zone are those of the machine.
+    pub const fn new_syntax() -> Self {
+        Dialect { mode: Mode { strict: false, utc_times: false }, old_strings: false, json: false }
     }
 
-    /// The values of long ads in the mode that is set.
-    pub fn old_syntax() -> Self {
+    /// New syntax as a world has it: `Dialect::of(&world)`.
+    pub fn of(world: &dyn Outside) -> Self {
+        Dialect::new_syntax().mode(world.mode())
+    }
+
+    /// The values of long ads, otherwise as [`Dialect::new_syntax`].
+    pub const fn old_syntax() -> Self {
         Dialect { old_strings: true, ..Dialect::new_syntax() }
     }
 
-    /// The values of JSON ads in the mode that is set.
-    pub fn json() -> Self {
+    /// The values of JSON ads, otherwise as [`Dialect::new_syntax`].
+    pub const fn json() -> Self {
         Dialect { json: true, ..Dialect::new_syntax() }
+    }
+
+    /// The same as a [world](crate::Outside::mode) has it.
+    #[must_use]
+    pub const fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
     }
 
     /// The same in strict mode (`STRICT_CLASSAD_EVALUATION = true`), or back in condor mode.
     #[must_use]
     pub const fn strict(mut self, strict: bool) -> Self {
-        self.condor = !strict;
+        self.mode.strict = strict;
         self
+    }
+
+    /// That of the values of long ads in the same mode.
+    #[must_use]
+    pub const fn old(self) -> Self {
+        Dialect { old_strings: true, json: false, ..self }
+    }
+
+    /// The zone of times that name none: for a moment, seconds east of Greenwich and whether daylight saving is in force.
+    pub(crate) fn local_time(self, seconds: i64) -> (i32, bool) {
+        if self.mode.utc_times {
+            return (0, false);
+        }
+        let zone = Zone::local(seconds);
+        (zone.offset, zone.daylight_saving)
     }
 }
 

@@ -391,7 +391,7 @@ impl<'s> Lexer<'s> {
             self.token.real = strtod(text).0;
             return Kind::Real;
         }
-        if (self.dialect.condor || self.dialect.json) && text[0] == b'0' && text.len() > 1 {
+        if (!self.dialect.mode.strict || self.dialect.json) && text[0] == b'0' && text.len() > 1 {
             return self.bad(BadToken::Number);
         }
         self.token.integer = integer(text);

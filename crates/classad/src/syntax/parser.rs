@@ -18,7 +18,7 @@ const MAX_DEPTH: u32 = 500;
 const OPERAND: &str = "an operand: a name, a literal, `(`, `{`, `[` or a sign";
 
 impl Expr {
-    /// Reads a whole expression in the new syntax and the mode that is set ([`crate::syntax::mode`]): what `eval()` and the tools read.
+    /// Reads a whole expression in the new syntax and condor mode: what `eval()` and the tools read.
     ///
     /// # Errors
     /// Says where the text stops being an expression and what would have been accepted there.
@@ -406,7 +406,7 @@ impl<'s, 'w> Parser<'s, 'w> {
             self.workbench.items.push(item);
             match self.kind() {
                 Kind::Comma => self.lexer.advance(),
-                Kind::Semicolon if close == Kind::CloseParenthesis && self.dialect.condor => {
+                Kind::Semicolon if close == Kind::CloseParenthesis && !self.dialect.mode.strict => {
                     self.lexer.advance()
                 }
                 kind if kind == close => {
@@ -447,9 +447,10 @@ impl<'s, 'w> Parser<'s, 'w> {
             return Ok(None);
         }
         let bytes = self.lexer.bytes(time);
+        let dialect = self.dialect;
         let builder = &mut self.workbench.builder;
         let literal = if absolute {
-            times::parse_abs(bytes, times::local_time).map(|time| builder.time(time))
+            times::parse_abs(bytes, |seconds| dialect.local_time(seconds)).map(|time| builder.time(time))
         } else {
             times::parse_rel(bytes).map(|seconds| builder.push(Node::RelTime(seconds)))
         };

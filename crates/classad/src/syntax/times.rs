@@ -1,7 +1,5 @@
 //! Times as text, and the calendar (reference: literals.cpp, util.cpp).
 
-use std::sync::OnceLock;
-
 use crate::syntax::numbers::{self, is_space};
 use crate::text::calendar;
 
@@ -12,24 +10,6 @@ pub struct AbsTime {
     pub seconds: i64,
     /// Seconds east of Greenwich.
     pub offset: i32,
-}
-
-/// The local zone as a rule: for a moment in seconds since the epoch, seconds east of Greenwich and whether daylight
-/// saving is in force.
-pub type LocalTime = fn(i64) -> (i32, bool);
-
-static LOCAL: OnceLock<LocalTime> = OnceLock::new();
-
-/// Sets the zone of times in texts that name none, `absTime("2026-07-01T12:00:00")`, for all texts that this process
-/// reads; it is that of Greenwich until then. As with C's `localtime`, which the reference asks, there is one for the
-/// process: the first call counts.
-pub fn set_local_time(rule: LocalTime) {
-    let _ = LOCAL.set(rule);
-}
-
-/// What [`set_local_time`] has set.
-pub(crate) fn local_time(seconds: i64) -> (i32, bool) {
-    LOCAL.get().map_or((0, false), |rule| rule(seconds))
 }
 
 /// What C's `mktime` makes of civil time that is said to be standard time (`tm_isdst` 0). `civil` is that time in

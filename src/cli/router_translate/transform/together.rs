@@ -7,7 +7,6 @@ use anyhow::Context;
 
 use super::watch::{Note, Watch};
 use super::{Arguments, Out, Run};
-use crate::classad::mode;
 use crate::classad::stream::AdReader;
 use crate::cli::common::{Enough, Problem, Session as Program, work_off};
 use crate::config::Config;
@@ -35,11 +34,9 @@ impl<W: Write + Send> Run<'_, W> {
     ) -> anyhow::Result<()> {
         let (like, dealer) = (reader.hand(), reader.dealer());
         let parts = Parts { program: self.program, arguments: self.arguments, config: self.config };
-        let strict = mode::is_strict();
         // What a transform remembers is its own.
         let transforms = Mutex::new(vec![self.transforms.to_vec(); threads]);
         let worker = || {
-            mode::set_strict(strict);
             let mut transforms =
                 transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
             (like.hand(), move |ads: &mut _| parts.portion(ads, &mut transforms))
@@ -86,7 +83,7 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn portion(&self, ads: &mut AdReader<Empty>, transforms: &mut [Transform]) -> Portion {
         let Parts { program, arguments, config } = *self;
-        let world = arguments.clock.world();
+        let world = arguments.world_of(config);
         let view = config.map(|config| config.view(&world));
         let mut run = Run {
             program,

@@ -8,7 +8,7 @@ use super::effects::{Effects, Names, names};
 use super::hooks::Hooks;
 use super::plan::{QueueTest, Round};
 use super::step::{Step, Tag};
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::quirks::Quirks;
@@ -159,7 +159,13 @@ impl<'a> Drive<'a> {
                     self.violate(format!("{name} FETCH_WORK hangs"));
                     return;
                 }
-                match read_fetched(stdout, cut, PIPE_BUFFER_MAX, Quirks::None, &mut Vec::new()) {
+                match read_fetched(
+                    (stdout, Dialect::of(self.world)),
+                    cut,
+                    PIPE_BUFFER_MAX,
+                    Quirks::None,
+                    &mut Vec::new(),
+                ) {
                     // The startd does not look at how the hook ended; but what a killed one has taken nobody knows.
                     Fetched::Nothing(_) | Fetched::Bad { .. } if killed => {
                         self.lost_fetches += 1;

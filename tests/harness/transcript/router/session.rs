@@ -279,6 +279,7 @@ impl<'a> Session<'a> {
             let call = self.running.remove(first);
             let kept = call.stdout.len().min(PIPE_BUFFER_MAX);
             let answer = HookAnswer {
+                dialect: htc_hooks::classad::Dialect::new_syntax(),
                 hook: call.hook,
                 exit: call.exit,
                 stdout: &call.stdout[..kept],

@@ -143,6 +143,7 @@ impl Account {
                 let text = String::from_utf8_lossy(&stdin).replace(&stage.local, "@LOCAL_DIR@");
                 self.inputs.push((source, text));
                 let answer = HookAnswer {
+                    dialect: htc_hooks::classad::Dialect::new_syntax(),
                     hook: HookType::TranslateJob,
                     exit: Exit::Code(1),
                     stdout: b"",

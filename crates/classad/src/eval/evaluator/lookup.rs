@@ -49,7 +49,7 @@ impl<'a> Evaluator<'a> {
             }
             let outer = if same(self.root, scope) { None } else { scope.parent };
             let special = match wanted.special {
-                Special::My | Special::CurrentTime if self.strict => Special::None,
+                Special::My | Special::CurrentTime if self.mode.strict => Special::None,
                 special => special,
             };
             match special {
@@ -70,7 +70,7 @@ impl<'a> Evaluator<'a> {
     /// The other side of a match, if `scope` is one.
     #[inline]
     pub(super) fn opposite(&self, scope: &Scope<'a>) -> Option<&'a Scope<'a>> {
-        if self.strict {
+        if self.mode.strict {
             None
         } else if let Some((each, other)) = self.each
             && same(Some(each), scope)

@@ -7,7 +7,7 @@ use crate::ad::Slot;
 use crate::ad::unparse::{self, Form};
 use crate::ad::{ClassAd, LineError};
 use crate::syntax::name::ad_order;
-use crate::syntax::{AttrName, is_private};
+use crate::syntax::{AttrName, Dialect, is_private};
 use crate::text::caseless;
 
 /// In which order attributes are printed.
@@ -254,13 +254,18 @@ fn beginning(name: &[u8]) -> u64 {
 /// Reads the lines of one long ad. Blank lines and lines that begin with `#` are skipped; a line that is no attribute
 /// is reported and the lines behind it are read all the same.
 pub fn parse(text: &[u8]) -> (ClassAd, Vec<LineError>) {
+    parse_with(text, Dialect::old_syntax())
+}
+
+/// As [`parse`], in the mode of a dialect.
+pub fn parse_with(text: &[u8], dialect: Dialect) -> (ClassAd, Vec<LineError>) {
     let mut ad = ClassAd::new();
     let mut errors = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None | Some(b'#') => {}
-            Some(_) => errors.extend(ad.insert_line(line).err()),
+            Some(_) => errors.extend(ad.insert_line_with(line, dialect).err()),
         }
     }
     (ad, errors)

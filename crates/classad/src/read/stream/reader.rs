@@ -93,6 +93,7 @@ impl<R: Read> AdReader<R> {
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
+        self.memo = Memo::new(dialect);
         self
     }
 
@@ -101,8 +102,7 @@ impl<R: Read> AdReader<R> {
         AdReader {
             delimiter: self.delimiter.clone(),
             exact: self.exact,
-            dialect: self.dialect,
-            ..AdReader::new(io::empty(), Some(Form::Long))
+            ..AdReader::new(io::empty(), Some(Form::Long)).dialect(self.dialect)
         }
     }
 
@@ -215,7 +215,12 @@ impl<R: Read> AdReader<R> {
                 }
             }
             let text = self.window.part(0..self.region);
-            let manner = Manner { delimiter: &self.delimiter, exact: self.exact, nul: self.window.has_nul() };
+            let manner = Manner {
+                delimiter: &self.delimiter,
+                exact: self.exact,
+                nul: self.window.has_nul(),
+                dialect: self.dialect,
+            };
             let found = skim.read(text, manner);
             let line = self.window.line;
             if let Some((first, start)) = found.first {
@@ -225,7 +230,9 @@ impl<R: Read> AdReader<R> {
                 for number in 0..skim.names().len() {
                     let Some(range) = skim.values[number].clone() else { continue };
                     let name = skim.names()[number].as_bytes();
-                    let Ok(is_literal) = record.ad.insert_old(name, &text[range]) else { continue };
+                    let Ok(is_literal) = record.ad.insert_old(name, &text[range], self.dialect) else {
+                        continue;
+                    };
                     if !is_literal && let Some(expr) = record.ad.reference_of(name) {
                         complete &= skim.follow(&expr);
                     }
@@ -265,9 +272,9 @@ impl<R: Read> AdReader<R> {
     fn attributes(&self, text: &[u8]) -> ClassAd {
         let mut ad = ClassAd::new();
         for line in text.split(|byte| *byte == b'\n').map(without_cr) {
-            let is_good = !self.exact || exact_line(line).is_ok();
+            let is_good = !self.exact || exact_line(line, self.dialect).is_ok();
             if is_good && self.delimiter.line(line, true) == Line::Attribute {
-                let _ = ad.insert_line(line);
+                let _ = ad.insert_line_with(line, self.dialect);
             }
         }
         ad
@@ -276,9 +283,9 @@ impl<R: Read> AdReader<R> {
     /// What is wrong with a line that could not be used.
     fn check(&self, line: &[u8]) -> Result<(), LineError> {
         if self.exact {
-            return exact_line(line);
+            return exact_line(line, self.dialect);
         }
-        ClassAd::new().insert_line(line).map(|_| ())
+        ClassAd::new().insert_line_with(line, self.dialect).map(|_| ())
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
@@ -322,7 +329,7 @@ impl<R: Read> AdReader<R> {
                     record.line = line - 1;
                     record.banner = None;
                 }
-                let exact = if self.exact { exact_line(raw) } else { Ok(()) };
+                let exact = if self.exact { exact_line(raw, self.dialect) } else { Ok(()) };
                 let taken = exact.and_then(|()| record.ad.take_line(raw, &mut self.memo));
                 if let Err(error) = taken {
                     record.errors.push(AdError::of_line(raw, line - 1, &error));

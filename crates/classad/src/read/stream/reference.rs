@@ -72,6 +72,14 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
+    /// Another dialect of the expressions, such as strict mode.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self.memo = Memo::new(dialect);
+        self
+    }
+
     /// The form, once it is known.
     pub fn form(&self) -> Option<Form> {
         self.form
@@ -131,10 +139,7 @@ impl<R: Read> ReferenceReader<R> {
 
     /// A reader of the same kind with nothing to read yet, for portions of a [`Dealer`].
     pub fn hand(&self) -> ReferenceReader<Empty> {
-        ReferenceReader {
-            dialect: self.dialect,
-            ..ReferenceReader::new(io::empty(), Some(Form::Long), self.delimiter.clone())
-        }
+        ReferenceReader::new(io::empty(), Some(Form::Long), self.delimiter.clone()).dialect(self.dialect)
     }
 
     /// Deals out what is left of a stream that has turned out to be [long ads](ReferenceReader::form).

@@ -43,6 +43,8 @@ pub(super) struct Manner<'a> {
     pub(super) exact: bool,
     /// There may be NUL bytes, each of which ends its line.
     pub(super) nul: bool,
+    /// The mode in which values are read.
+    pub(super) dialect: Dialect,
 }
 
 /// Which attributes of long ads are wanted, and what is remembered of lines seen: for [`AdReader::next_part`](super::AdReader::next_part).
@@ -72,6 +74,8 @@ pub struct Skim {
 /// Texts that are known to be expressions.
 #[derive(Debug, Default)]
 struct Good {
+    /// In which they are.
+    dialect: Dialect,
     texts: FxHashSet<Box<[u8]>>,
     tried: u32,
     hits: u32,
@@ -152,6 +156,11 @@ impl Skim {
     /// Reads the lines of one ad from a text that holds whole ads only.
     pub(super) fn read(&mut self, text: &[u8], manner: Manner<'_>) -> Found {
         self.values.fill(None);
+        if self.good.dialect != manner.dialect {
+            // What was good for another reader need not be so for this one.
+            self.good = Good { dialect: manner.dialect, ..Good::default() };
+            self.forget();
+        }
         let mut found = Found::default();
         let mut current = NONE;
         let mut at = 0;
@@ -189,10 +198,10 @@ impl Skim {
                 found.banner = None;
             }
             if !as_expected {
-                this = match self.template(line, manner.exact) {
+                this = match self.template(line, manner) {
                     Some(this) => this,
                     None => {
-                        self.keep_unknown(line, start, manner.exact, &mut found);
+                        self.keep_unknown(line, start, manner, &mut found);
                         continue;
                     }
                 };
@@ -224,15 +233,21 @@ impl Skim {
         found
     }
 
+    /// Forgets how lines began.
+    fn forget(&mut self) {
+        self.by_prefix.clear();
+        self.templates.clear();
+    }
+
     /// The template of a line that begins like none that was expected; none where it is no attribute, or where there
     /// are too many templates already.
-    fn template(&mut self, line: &[u8], exact: bool) -> Option<u32> {
+    fn template(&mut self, line: &[u8], manner: Manner<'_>) -> Option<u32> {
         let parts = parts(line).ok()?;
         let prefix = &line[..parts.value_at];
         if let Some(known) = self.by_prefix.get(prefix) {
             return Some(*known);
         }
-        let refused = exact && exact_line(line).is_err();
+        let refused = manner.exact && exact_line(line, manner.dialect).is_err();
         if refused || self.templates.len() >= MOST_TEMPLATES {
             return None;
         }
@@ -253,9 +268,9 @@ impl Skim {
     }
 
     /// A line that has no template: checked and kept by itself.
-    fn keep_unknown(&mut self, line: &[u8], start: usize, exact: bool, found: &mut Found) {
+    fn keep_unknown(&mut self, line: &[u8], start: usize, manner: Manner<'_>, found: &mut Found) {
         let good = match parts(line) {
-            Ok(parts) if exact => exact_line(line).is_ok().then_some(parts),
+            Ok(parts) if manner.exact => exact_line(line, manner.dialect).is_ok().then_some(parts),
             Ok(parts) => self.good.is(parts.value, false).then_some(parts),
             Err(_) => None,
         };
@@ -314,7 +329,7 @@ impl Good {
             self.hits += 1;
             return true;
         }
-        match Expr::parse_prefix(value, Dialect::old_syntax()) {
+        match Expr::parse_prefix(value, self.dialect.old()) {
             Ok((_, used)) if !exact || value[used..].iter().all(|byte| numbers::is_space(*byte)) => {}
             _ => return false,
         }
@@ -386,7 +401,12 @@ mod tests {
         let mut seen = Vec::new();
         while at < text.len() {
             let rest = &text[at..];
-            let manner = Manner { delimiter: &Delimiter::BlankOrBanner, exact: false, nul: false };
+            let manner = Manner {
+                delimiter: &Delimiter::BlankOrBanner,
+                exact: false,
+                nul: false,
+                dialect: Dialect::new_syntax(),
+            };
             let found = skim.read(rest, manner);
             let value = |number: usize| {
                 let range = skim.values[number].clone();

@@ -357,10 +357,12 @@ impl Reader<'_> {
                 }
                 Expr::literal(value)
             }
-            (Tag::AbsTime, Some(text)) => match times::parse_abs(&text, times::local_time) {
-                Some(time) => Expr::literal(time),
-                None => return bad("this is no point of time"),
-            },
+            (Tag::AbsTime, Some(text)) => {
+                match times::parse_abs(&text, |seconds| self.dialect.local_time(seconds)) {
+                    Some(time) => Expr::literal(time),
+                    None => return bad("this is no point of time"),
+                }
+            }
             (Tag::RelTime, Some(text)) => match times::parse_rel(&text) {
                 Some(seconds) => {
                     let mut builder = Builder::default();
