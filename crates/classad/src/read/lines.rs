@@ -2,9 +2,9 @@
 
 use crate::ad::{ClassAd, LineError, Parts, Slot, parts, shifted};
 use crate::read::memo::Memo;
-use crate::syntax::Expr;
 use crate::syntax::expr::Repr;
 use crate::syntax::literal::{integer_line, plain_literal};
+use crate::syntax::{Expr, name};
 
 impl ClassAd {
     /// As [`ClassAd::insert_line`], with a memory of texts that were parsed before.
@@ -13,19 +13,20 @@ impl ClassAd {
         let new = memo.hash_of_next(self, name);
         if let Some(plain) = plain_literal(value) {
             self.put_plain(name, new, plain);
-        } else if let Some((root, tree)) = memo.get(value) {
-            if new.is_some() {
-                memo.keep_at(self.len(), value, root, &tree);
-            }
-            self.put_known(name, new, Slot::Expr(root, tree));
-        } else {
-            let parsed = Expr::parse_prefix(value, memo.dialect);
-            let (expr, _) = parsed.map_err(|error| LineError::Value(shifted(error, value_at)))?;
-            if let Repr::Node(tree, root) = &expr.0 {
-                memo.keep(value, *root, tree);
-            }
-            self.insert(name, expr);
+            return Ok(name);
         }
+        let hash = new.unwrap_or_else(|| name::hash(name));
+        if let Some((root, tree)) = memo.like(hash, value).or_else(|| memo.get(value)) {
+            self.put_known(name, new, Slot::Expr(root, tree));
+            return Ok(name);
+        }
+        let parsed = Expr::parse_prefix(value, memo.dialect);
+        let (expr, _) = parsed.map_err(|error| LineError::Value(shifted(error, value_at)))?;
+        if let Repr::Node(tree, root) = &expr.0 {
+            memo.keep(value, *root, tree);
+            memo.learn(hash, value, *root, tree);
+        }
+        self.insert(name, expr);
         Ok(name)
     }
 
@@ -52,10 +53,13 @@ impl ClassAd {
                 Some((number, length)) => (Slot::Int(number), length),
                 None => self.plain_line(value)?,
             },
-            _ => match memo.value_at(at, value) {
-                Some((root, tree, length)) => (Slot::Expr(root, tree), length),
-                None => self.plain_line(value)?,
-            },
+            _ => {
+                let end = memchr::memchr(b'\n', value)?;
+                match memo.like(hash, &value[..end]) {
+                    Some((root, tree)) => (Slot::Expr(root, tree), end),
+                    None => self.plain_line(value)?,
+                }
+            }
         };
         self.put_new(&beginning[..beginning.len() - 3], hash, slot);
         Some(beginning.len() + length + 1)

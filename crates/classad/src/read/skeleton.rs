@@ -1,4 +1,10 @@
-//! Texts of expressions that differ in numbers and strings only: where one is an expression, so are the others.
+//! Texts of expressions that differ in numbers and strings only: where one is an expression, so are the others, and their trees
+//! differ in these alone.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::syntax::tree::{Node, NodeId, Tree};
 
 /// Longer numbers are left to the parser.
 const DIGITS: usize = 18;
@@ -55,11 +61,13 @@ impl Skeleton {
 
     /// Whether a text is an expression because this one is.
     pub(crate) fn fits(&self, text: &[u8]) -> bool {
-        if self.text == text {
-            return true;
-        }
+        self.text == text || self.holes_of(text, |_, _| ())
+    }
+
+    /// As [`Skeleton::fits`]; `hole` is told what stands in each place, until something is met that must not differ.
+    fn holes_of(&self, text: &[u8], mut hole: impl FnMut(usize, Range<usize>)) -> bool {
         let (mut rest, mut from) = (text, 0);
-        for &(start, end, kind) in &self.holes {
+        for (number, &(start, end, kind)) in self.holes.iter().enumerate() {
             let Some(behind) = rest.strip_prefix(&self.text[from..start as usize]) else { return false };
             let length = match kind {
                 Kind::String => string(behind),
@@ -67,10 +75,156 @@ impl Skeleton {
                 Kind::Fraction => Some(digits(behind)).filter(|length| (1..=DIGITS).contains(length)),
             };
             let Some(length) = length else { return false };
+            let at = text.len() - behind.len();
+            hole(number, at..at + length);
             (rest, from) = (&behind[length..], end as usize);
         }
         rest == &self.text[from..]
     }
+}
+
+/// Places at which a text may differ, at most, for its tree to be made into others.
+const PLACES: usize = 32;
+
+/// An expression from whose tree those of others with the same skeleton are made, without reading them token by token.
+#[derive(Debug)]
+pub(crate) struct Example {
+    skeleton: Skeleton,
+    root: NodeId,
+    tree: Arc<Tree>,
+    /// For each place the node that it decides; none where that is not certain.
+    decided: Option<Box<[NodeId]>>,
+    /// Nodes with a part of the text: how many places stand before each.
+    texts: Box<[(NodeId, u32)]>,
+}
+
+impl Example {
+    /// A text and what it was parsed into.
+    pub(crate) fn new(text: &[u8], root: NodeId, tree: &Arc<Tree>) -> Self {
+        let mut skeleton = Skeleton::default();
+        skeleton.learn(text);
+        let decided = decided_by(&skeleton, tree);
+        let before = |start: u32| skeleton.holes.iter().take_while(|hole| hole.0 < start).count() as u32;
+        let start = |node: &Node| match node {
+            Node::Name { text, .. } | Node::Str(text) => Some(text.start),
+            _ => None,
+        };
+        let texts = tree.nodes.iter().zip(0..).filter_map(|(node, id)| Some((id, before(start(node)?))));
+        let texts = if decided.is_some() { texts.collect() } else { Box::default() };
+        Example { skeleton, root, tree: Arc::clone(tree), decided, texts }
+    }
+
+    /// What the text itself was parsed into, if it is this one.
+    #[inline]
+    pub(crate) fn same(&self, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
+        (self.skeleton.text == text).then(|| (self.root, Arc::clone(&self.tree)))
+    }
+
+    /// What the parser would make of a text that differs in the known places only.
+    pub(crate) fn made(&self, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
+        let decided = self.decided.as_deref()?;
+        let mut places = [(0, 0); PLACES];
+        let fits = self.skeleton.holes_of(text, |number, place| places[number] = (place.start, place.end));
+        if !fits {
+            return None;
+        }
+        let places = &places[..decided.len()];
+        let (old, extra) = self.tree.text.split_at(self.skeleton.text.len());
+        let mut nodes = self.tree.nodes.clone();
+        // How much further behind what follows so many places stands now.
+        let moved = |holes: u32| match holes.checked_sub(1) {
+            None => 0,
+            Some(last) => places[last as usize].1 as i64 - i64::from(self.skeleton.holes[last as usize].1),
+        };
+        for &(id, holes) in &self.texts {
+            if let Node::Name { text: part, .. } | Node::Str(part) = &mut nodes[id as usize] {
+                // What stands behind the source moves as its end does.
+                let by = match (part.start as usize) < old.len() {
+                    true => moved(holes),
+                    false => text.len() as i64 - old.len() as i64,
+                };
+                part.start = u32::try_from(i64::from(part.start) + by).ok()?;
+            }
+        }
+        let holes = self.skeleton.holes.iter().map(|hole| hole.2);
+        let mut at = 0;
+        for (kind, &id) in holes.zip(decided) {
+            let (start, end) = places[at];
+            at += 1;
+            match (kind, &mut nodes[id as usize]) {
+                (Kind::String, Node::Str(part)) => part.len = (end - start) as u32,
+                (Kind::Number, Node::Int(value)) => {
+                    let digits = number(&text[start..end])?;
+                    *value = if *value < 0 { -digits } else { digits };
+                }
+                (Kind::Number, Node::Real(value)) => {
+                    *value = real(&text[start..places.get(at)?.1])?.copysign(*value);
+                }
+                (Kind::Fraction, Node::Real(_)) => {}
+                _ => return None,
+            }
+        }
+        let mut whole = Vec::with_capacity(text.len() + extra.len());
+        whole.extend_from_slice(text);
+        whole.extend_from_slice(extra);
+        Some((self.root, Arc::new(self.tree.with(nodes, whole.into_boxed_slice()))))
+    }
+}
+
+/// The node that each place of a text decides. None where a number or string of the text is no such node as it stands there: it has
+/// an exponent or a unit, or is a point of time.
+fn decided_by(skeleton: &Skeleton, tree: &Tree) -> Option<Box<[NodeId]>> {
+    let text = &skeleton.text;
+    if skeleton.holes.len() > PLACES || !tree.text.starts_with(text) {
+        return None;
+    }
+    // Numbers become nodes in the order in which they stand.
+    let is_number =
+        |node: &Node| matches!(node, Node::Int(_) | Node::Real(_) | Node::AbsTime(_) | Node::RelTime(_));
+    let mut numbers = tree.nodes.iter().zip(0..).filter(|(node, _)| is_number(node));
+    let mut decided = Vec::with_capacity(skeleton.holes.len());
+    for (at, &(start, end, kind)) in skeleton.holes.iter().enumerate() {
+        let part = &text[start as usize..end as usize];
+        let fraction =
+            skeleton.holes.get(at + 1).filter(|next| next.2 == Kind::Fraction && next.0 == end + 1);
+        let id = match kind {
+            Kind::Number => match (numbers.next()?, fraction) {
+                ((Node::Int(value), id), None) if is_from(*value, part, &text[..start as usize]) => id,
+                ((Node::Real(value), id), Some(next)) => {
+                    let whole = real(&text[start as usize..next.1 as usize])?;
+                    (whole.to_bits() == value.abs().to_bits()).then_some(id)?
+                }
+                _ => return None,
+            },
+            Kind::Fraction => *decided.last()?,
+            Kind::String => {
+                let is = |node: &Node| matches!(node, Node::Str(own) if own.start == start && own.len == end - start);
+                tree.nodes.iter().zip(0..).find(|(node, _)| is(node))?.1
+            }
+        };
+        decided.push(id);
+    }
+    numbers.next().is_none().then(|| decided.into())
+}
+
+/// Whether a number is that of its digits, or with the sign before them: of a zero behind a sign it is not known.
+fn is_from(value: i64, digits: &[u8], before: &[u8]) -> bool {
+    let signed = before.trim_ascii_end().last() == Some(&b'-');
+    match number(digits) {
+        Some(0) => value == 0 && !signed,
+        Some(number) => value == number || signed && value == -number,
+        None => false,
+    }
+}
+
+/// The value of the digits of a whole number.
+fn number(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// The value of digits, a point and digits.
+fn real(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn digits(text: &[u8]) -> usize {
@@ -109,6 +263,7 @@ fn kind_of_digits(text: &[u8], at: usize) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::syntax::expr::Repr;
     use crate::syntax::{Dialect, Expr};
     use proptest::prelude::*;
 
@@ -140,6 +295,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn trees_are_made_of_numbers_and_strings_as_they_would_be_parsed() {
+        for (known, text, expected) in [
+            ("a > 5 && b == \"x\"", "a > 1234 && b == \"longer\"", true),
+            ("f(1.5, \"\", { c, -2 }) + d", "f(20.0625, \"xyz\", { c, -123456 }) + d", true),
+            ("strcat(\"a\\\"b\", c, \"d\") + 1", "strcat(\"a\\\"b\", c, \"d\") + 1000", false),
+            ("TARGET.Machine =!= \"node1\" && x", "TARGET.Machine =!= \"node1234\" && x", true),
+            ("[ a = 1; b = \"x\" ].a + c", "[ a = 123; b = \"\" ].a + c", true),
+            ("a == -1.5 && b == -3", "a == -0.25 && b == -0", true),
+            ("a == -0", "a == -5", false),
+            ("a -0.0 > 1 - 7", "a -3.5 > 0 - 0", true),
+            ("a > 5 + 1e3", "a > 7 + 1e3", false),
+            ("a > 5K + 1", "a > 5K + 2", false),
+            ("absTime(\"2026-07-01T12:00:00Z\") + 1", "absTime(\"2027-07-01T12:00:00Z\") + 1", false),
+            ("a > 5 && b", "a > 5 || b", false),
+        ] {
+            let parse = |text: &str| match Expr::parse_prefix(text.as_bytes(), Dialect::old_syntax()) {
+                Ok((Expr(Repr::Node(tree, root)), _)) => (tree, root),
+                _ => panic!("{text}"),
+            };
+            let (tree, root) = parse(known);
+            let example = Example::new(known.as_bytes(), root, &tree);
+            let made = example.made(text.as_bytes());
+            assert_eq!(made.is_some(), expected, "{known} | {text}");
+            let Some((root, tree)) = made else { continue };
+            let (made, read) = (Expr(Repr::Node(tree, root)), parse(text));
+            let read = Expr(Repr::Node(read.0, read.1));
+            assert!(made == read && made.unparse() == read.unparse(), "{} | {text}", made.unparse());
+        }
+    }
+
     /// Tokens, most of them with what makes a difference between one text and the next.
     fn texts() -> impl Strategy<Value = Vec<(usize, String, String)>> {
         let pieces = "[a-e_+*/<>&|=.,:?(){}\\[\\] '-]{0,3}|\"|\\\\|[0-9]{1,20}|0|[.][0-9]{1,3}|[eExXK]";
@@ -157,6 +343,14 @@ mod tests {
                 let read = parse(&other);
                 let whole = used == known.len();
                 prop_assert!(read.is_ok_and(|(_, used)| !whole || used == other.len()), "{known} | {other}");
+            }
+            if let Ok((Expr(Repr::Node(tree, root)), _)) = parse(&known)
+                && let Some((root, tree)) = Example::new(known.as_bytes(), root, &tree).made(other.as_bytes())
+            {
+                let (made, read) = (Expr(Repr::Node(tree, root)), parse(&other).unwrap().0);
+                prop_assert_eq!(made.unparse(), read.unparse());
+                prop_assert_eq!(made.unparse_old(), read.unparse_old());
+                prop_assert!(made == read, "{known} | {other}");
             }
         }
     }

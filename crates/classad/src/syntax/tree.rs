@@ -54,6 +54,20 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// The same tree with other scalars and another text.
+    pub(crate) fn with(&self, nodes: Box<[Node]>, text: Box<[u8]>) -> Tree {
+        Tree {
+            nodes,
+            links: self.links.clone(),
+            fields: self.fields.clone(),
+            times: self.times.clone(),
+            text,
+            has_scopes: self.has_scopes,
+            regexes: OnceLock::new(),
+            texts: Default::default(),
+        }
+    }
+
     #[inline]
     pub(crate) fn node(&self, id: NodeId) -> Node {
         self.nodes[id as usize]
