@@ -11,23 +11,29 @@ use crate::text::space::is_space;
 pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
     let is_keyword =
         [&b"if"[..], b"elif", b"else", b"endif"].iter().any(|word| name.eq_ignore_ascii_case(word));
-    if !statement::is_valid_name(name) || is_keyword || raw.contains(&0) {
+    if !statement::is_valid_name(name) || is_keyword {
         return false;
     }
+    // Nearly all values are one line without any of these.
+    let is_odd = memchr::memchr3(0, b'\n', b'\\', raw).is_some();
+    let is_block = is_odd && raw.contains(&b'\n');
     let lines = || raw.split(|&b| b == b'\n');
-    let is_block = raw.contains(&b'\n');
-    let cannot_begin = |line: &[u8]| match line.first() {
-        Some(&first) => is_space(first) || (is_block && first == b'#'),
-        None => is_block,
-    };
-    if lines().any(cannot_begin) {
+    if is_odd {
+        let cannot_begin = |line: &[u8]| match line.first() {
+            Some(&first) => is_space(first) || (is_block && first == b'#'),
+            None => is_block,
+        };
+        if raw.contains(&0) || lines().any(cannot_begin) {
+            return false;
+        }
+        if lines().any(|line| line.last() == Some(&b'\\')) {
+            // Nothing can stand behind a backslash at the end of a line but the next one. The default of a reference to
+            // the name itself can, which needs the name to be empty.
+            out.extend_from_slice(name);
+            out.extend_from_slice(b" =\n");
+        }
+    } else if raw.first().is_some_and(|first| is_space(*first)) {
         return false;
-    }
-    if raw.contains(&b'\\') && lines().any(|line| line.last() == Some(&b'\\')) {
-        // Nothing can stand behind a backslash at the end of a line but the next one. The default of a reference to
-        // the name itself can, which needs the name to be empty.
-        out.extend_from_slice(name);
-        out.extend_from_slice(b" =\n");
     }
     out.extend_from_slice(name);
     if !is_block {

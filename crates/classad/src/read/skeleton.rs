@@ -344,13 +344,16 @@ mod tests {
                 let whole = used == known.len();
                 prop_assert!(read.is_ok_and(|(_, used)| !whole || used == other.len()), "{known} | {other}");
             }
-            if let Ok((Expr(Repr::Node(tree, root)), _)) = parse(&known)
-                && let Some((root, tree)) = Example::new(known.as_bytes(), root, &tree).made(other.as_bytes())
-            {
-                let (made, read) = (Expr(Repr::Node(tree, root)), parse(&other).unwrap().0);
-                prop_assert_eq!(made.unparse(), read.unparse());
-                prop_assert_eq!(made.unparse_old(), read.unparse_old());
-                prop_assert!(made == read, "{known} | {other}");
+            for dialect in [Dialect::old_syntax(), Dialect::new_syntax(), Dialect::old_syntax().strict(true)] {
+                let parse = |text: &str| Expr::parse_prefix(text.as_bytes(), dialect);
+                if let Ok((Expr(Repr::Node(tree, root)), _)) = parse(&known)
+                    && let Some((root, tree)) = Example::new(known.as_bytes(), root, &tree).made(other.as_bytes())
+                {
+                    let (made, read) = (Expr(Repr::Node(tree, root)), parse(&other).unwrap().0);
+                    prop_assert_eq!(made.unparse(), read.unparse());
+                    prop_assert_eq!(made.unparse_old(), read.unparse_old());
+                    prop_assert!(made == read, "{known} | {other}");
+                }
             }
         }
     }

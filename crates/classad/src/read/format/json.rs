@@ -13,7 +13,7 @@ use crate::syntax::Expr;
 use crate::syntax::ParseError;
 use crate::syntax::expr::Repr;
 use crate::syntax::lexer::{Kind, Lexer};
-use crate::syntax::name::ad_order;
+use crate::syntax::name::{ad_order, hash as hash_of_name};
 use crate::syntax::parser::{Parsed, Parser, parse_with};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{Builder, Field, Kept, Node, NodeId, Tree};
@@ -346,14 +346,18 @@ impl<'s> Reader<'_, 's, '_, '_> {
                     && let Some(inner) = quoted_expression(text)
                 {
                     let part = PREFIX.len()..PREFIX.len() + inner.len();
-                    match self.memo.as_deref_mut().and_then(|memo| memo.get(inner)) {
+                    let hash = new.unwrap_or_else(|| hash_of_name(name));
+                    let known = |memo: &mut Memo| memo.like(hash, inner).or_else(|| memo.get(inner));
+                    match self.memo.as_deref_mut().and_then(known) {
                         Some((root, tree)) => ad.put_known(name, new, Slot::Expr(root, tree)),
                         None => {
                             let expr = self.expression(part.clone())?;
                             if let (Some(memo), Repr::Node(tree, root)) = (self.memo.as_deref_mut(), &expr.0)
                             {
                                 let lexer = &self.parser.lexer;
-                                memo.keep(&lexer.bytes(lexer.token.text)[part], *root, tree);
+                                let text = &lexer.bytes(lexer.token.text)[part];
+                                memo.keep(text, *root, tree);
+                                memo.learn(hash, text, *root, tree);
                             }
                             ad.insert(name, expr);
                         }
@@ -554,6 +558,9 @@ mod tests {
         let texts = [
             r#"{"A": 1,"B": "x","E": "\/Expr(a + b)\/"}"#,
             r#"{"A": 2,"B": "y\"z","E": "\/Expr(a + b)\/"}"#,
+            r#"{"A": 1,"B": "x","E": "\/Expr(a + 12 > strlen(\"x\"))\/"}"#,
+            r#"{"A": 1,"B": "x","E": "\/Expr(a + 7 > strlen(\"longer\"))\/"}"#,
+            r#"{"A": 1,"B": "x","E": "\/Expr(a + 007 > strlen(\"\"))\/"}"#,
             r#"{"A": 2,"B": "broken off","#,
             r#"{"A": 2,"a": 3,"B": "","E": "\/Expr(a + c)\/","e": 1.5}"#,
             r#"{"a": 1,"B": "\/Expr(\"x\")\/","E": "\/Expr(\/"}"#,
