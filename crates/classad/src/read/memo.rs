@@ -1,7 +1,6 @@
 //! What the reader of a stream remembers: texts of expressions that were parsed already, and the names of the ad before. The
 //! ads of a queue repeat most of theirs.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -47,15 +46,14 @@ impl Default for Memo {
 #[derive(Debug)]
 struct Habit {
     example: Example,
-    /// How often no expression could be made from an example, less the times when one could: where each expression is built
-    /// otherwise, nothing more is learned.
-    strange: Cell<i32>,
+    /// How often no expression could be made of the example.
+    misses: u32,
 }
 
 /// Names of which examples are kept at most.
 const EXAMPLES: usize = 1024;
-/// Times that no expression could be made before nothing more is learned.
-const STRANGE: i32 = 64;
+/// From so many misses on a new example is taken at one of as many only: learning costs, and of two that take turns one is to stay.
+const MISSES: u32 = 8;
 
 /// The names of an ad in the order in which they came.
 #[derive(Debug, Default)]
@@ -166,9 +164,7 @@ impl Memo {
     /// The expression that a text is, if it is the one that stood behind the name of that hash last, or made like it.
     pub(crate) fn like(&self, hash: u32, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
         let habit = self.examples.get(&hash)?;
-        let found = habit.example.same(text).or_else(|| habit.example.made(text))?;
-        habit.strange.set((habit.strange.get() - 1).max(0));
-        Some(found)
+        habit.example.same(text).or_else(|| habit.example.made(text))
     }
 
     /// The expression of that text stands behind the name of that hash.
@@ -177,13 +173,13 @@ impl Memo {
             return;
         }
         if let Some(habit) = self.examples.get_mut(&hash) {
-            if *habit.strange.get_mut() < STRANGE {
-                *habit.strange.get_mut() += 1;
+            habit.misses = habit.misses.saturating_add(1);
+            if habit.misses < MISSES || habit.misses % MISSES == 0 {
                 habit.example = Example::new(text, root, tree);
             }
         } else if self.examples.len() < EXAMPLES {
             let example = Example::new(text, root, tree);
-            self.examples.insert(hash, Habit { example, strange: Cell::new(0) });
+            self.examples.insert(hash, Habit { example, misses: 0 });
         }
     }
 
