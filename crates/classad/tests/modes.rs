@@ -37,7 +37,6 @@ fn modes() -> [In; 2] {
 fn seen(world: &In) -> Vec<String> {
     let dialect = Dialect::new_syntax().mode(world.mode());
     let mut left = ClassAd::new();
-    left.set("MY", 5);
     left.set("A", 1);
     let mut right = ClassAd::new();
     right.set("B", 2);
@@ -54,7 +53,7 @@ fn seen(world: &In) -> Vec<String> {
         format!("{:?}", context.eval(&Expr::parse(b"eval(\"007\")").expect("an expression"))),
         format!(
             "{:?}",
-            Context::new(world).my(&left).eval(&Expr::parse(b"MY").expect("an expression")).as_int()
+            Context::new(world).my(&left).eval(&Expr::parse(b"MY.A").expect("an expression")).as_int()
         ),
         format!("{:?}", context.eval(&Expr::parse(b"B").expect("an expression"))),
         format!("{}", MatchAd::new(world, &left, &right).left_matches_right()),
