@@ -1,5 +1,6 @@
 //! A timeline of slots: one lane each, or bundles of many.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::palette::{COLOURS, colour, escaped};
@@ -49,6 +50,10 @@ const WIDTH: f64 = 1050.0;
 /// More rows than this are bundled.
 const MOST_ROWS: usize = 60;
 const COLUMNS: usize = 525;
+/// A mark of a bundle stands for all of its kind in so much of the width.
+const MARK_WIDTH: f64 = 7.0;
+/// In characters: what there is room for.
+const LONGEST_LABEL: usize = 24;
 
 /// Draws it. `length` is in seconds, `start` says what the clock showed; more lanes than fit are bundled.
 pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String) -> String {
@@ -75,8 +80,7 @@ pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String)
         let y = 34.0 + at as f64 * row;
         let (Some(first), Some(last)) = (of_row.first(), of_row.last()) else { continue };
         // Cut before it is escaped: half of an entity would spoil the picture.
-        let more = if per_row == 1 { "" } else { " ..." };
-        let label = escaped(&(shortened(first.name) + more));
+        let label = escaped(&label(first.name, last.name));
         let _ = writeln!(
             out,
             "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}<title>{} to {}</title></text>",
@@ -102,11 +106,21 @@ pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String)
     out
 }
 
+/// One slot's name, or the first and the last of a bundle as far as there is room.
+fn label(first: &str, last: &str) -> String {
+    let both = first.len().saturating_add(last.len()) < LONGEST_LABEL;
+    match first == last {
+        true => shortened(first),
+        false if both => format!("{first} - {last}"),
+        false => shortened(first) + " ...",
+    }
+}
+
 fn shortened(label: &str) -> String {
-    if label.chars().count() <= 24 {
+    if label.chars().count() <= LONGEST_LABEL {
         label.to_owned()
     } else {
-        label.chars().take(22).chain("..".chars()).collect()
+        label.chars().take(LONGEST_LABEL - 2).chain("..".chars()).collect()
     }
 }
 
@@ -142,17 +156,50 @@ fn exact(out: &mut String, lane: &Lane<'_>, (y, row): (f64, f64), length: f64) {
     marks(out, lane, (y, row), length);
 }
 
-fn marks(out: &mut String, lane: &Lane<'_>, (y, row): (f64, f64), length: f64) {
+/// What a mark looks like, and where it stands in a row.
+fn look(kind: MarkKind, (y, row): (f64, f64)) -> (&'static str, f64) {
+    match kind {
+        MarkKind::Preempted => ("#b00020", y),
+        MarkKind::Refused => ("#e08e00", y + row - 4.0),
+    }
+}
+
+fn marks(out: &mut String, lane: &Lane<'_>, place: (f64, f64), length: f64) {
     for (at, kind) in &lane.marks {
         let x = LEFT + WIDTH * at / length;
-        let (fill, top) = match kind {
-            MarkKind::Preempted => ("#b00020", y),
-            MarkKind::Refused => ("#e08e00", y + row - 4.0),
-        };
+        let (fill, top) = look(*kind, place);
         let _ = writeln!(
             out,
             "<path d=\"M {x:.1} {:.1} l -3 -5 h 6 z\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"/>",
             top + 5.0
+        );
+    }
+}
+
+/// Marks of a bundle: one for all of a kind that would lie upon one another, and how many there are in all.
+fn marks_of_all(out: &mut String, bundle: &Bundle<'_>, place: (f64, f64), length: f64) {
+    for (kind, what) in
+        [(MarkKind::Preempted, "a job had to leave"), (MarkKind::Refused, "refused or no answer")]
+    {
+        let all = bundle.lanes.iter().flat_map(|lane| &lane.marks).filter(|(_, it)| *it == kind);
+        let places: Vec<u32> = all.map(|(at, _)| (WIDTH * at / length / MARK_WIDTH) as u32).collect();
+        let apart: BTreeSet<u32> = places.iter().copied().collect();
+        if apart.is_empty() {
+            continue;
+        }
+        let (fill, top) = look(kind, place);
+        let mut path = String::new();
+        for at in apart {
+            let x = LEFT + (f64::from(at) + 0.5) * MARK_WIDTH;
+            let _ = write!(path, "M{x:.1} {:.1}l-3-5h6z", top + 5.0);
+        }
+        let (first, last) = bundle.names;
+        let _ = writeln!(
+            out,
+            "<path d=\"{path}\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"><title>{} to {}: {what} {} times</title></path>",
+            escaped(first),
+            escaped(last),
+            places.len()
         );
     }
 }
@@ -189,6 +236,7 @@ fn shares(out: &mut String, bundle: &Bundle<'_>, (y, row): (f64, f64), length: f
             let _ = writeln!(out, "<path d=\"{path}\" fill=\"{fill}\"/>");
         }
     }
+    marks_of_all(out, bundle, (y, row), length);
 }
 
 fn legend(out: &mut String, y: f64, per_row: usize) {
@@ -219,7 +267,8 @@ fn legend(out: &mut String, y: f64, per_row: usize) {
     if per_row > 1 {
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{y:.1}\">each row is {per_row} slots: the height of a colour is its share of them</text>",
+            "<text x=\"{:.1}\" y=\"{y:.1}\">each row is {per_row} slots: the height of a colour is its share, a mark \
+             stands for any of them</text>",
             LEFT + 420.0
         );
     }
@@ -264,5 +313,24 @@ mod tests {
         let large = timeline(lanes(1000), 1000.0, &|_| String::new());
         assert!((50..=MOST_ROWS).contains(&names(&large)), "{}", names(&large));
         assert!(large.len() < 4 << 20, "{}", large.len());
+    }
+
+    #[test]
+    fn a_bundle_shows_the_marks_of_its_slots_once_where_they_fall_together() {
+        let lanes = |marks: usize| -> Vec<Lane<'_>> {
+            let marks = |lane: usize| match lane {
+                0 => (0..marks).map(|at| (500.0 + at as f64 / 1000.0, MarkKind::Preempted)).collect(),
+                1 => vec![(900.0, MarkKind::Preempted), (100.0, MarkKind::Refused)],
+                _ => Vec::new(),
+            };
+            (0..600).map(|at| Lane { name: "slot", stays: Vec::new(), marks: marks(at) }).collect()
+        };
+        let drawn = |picture: &str| picture.matches("l-3-5h6z").count();
+        let picture = timeline(lanes(1), 1000.0, &|_| String::new());
+        assert_eq!(drawn(&picture), 3);
+        assert!(picture.contains("slot to slot: a job had to leave 2 times"));
+        let crowded = timeline(lanes(2000), 1000.0, &|_| String::new());
+        assert_eq!(drawn(&crowded), 3);
+        assert!(crowded.contains("a job had to leave 2001 times"));
     }
 }

@@ -1,5 +1,6 @@
 //! What all slots share: settings, clock, ids, counters, and the actions of the present step.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::wants::Wants;
 use super::watch::Watch;
 use crate::classad::{ClassAd, Expr};
 use crate::quirks::{Quirk, Quirks};
+use crate::text::calendar::DAY;
 use crate::time::{Now, Tick};
 use crate::world::{Frozen, World};
 
@@ -81,6 +83,10 @@ pub(super) struct Core {
     /// Dynamic slots to be taken away once the present slot is done with.
     pub gone: Vec<SlotKey>,
     told: BTreeSet<&'static str>,
+    /// Whether what watched attributes publish overrides nothing else.
+    pub latches_apart: bool,
+    /// From when to when the local clock is known to go on as it does.
+    steady: Cell<(i64, i64)>,
     claims_made: u64,
     ids: u64,
 }
@@ -128,6 +134,8 @@ impl Core {
             fatal: None,
             gone: Vec::new(),
             told: BTreeSet::new(),
+            latches_apart: false,
+            steady: Cell::new((0, 0)),
             claims_made: 0,
             ids: 0,
         }
@@ -157,6 +165,9 @@ impl Core {
 
     /// Merges what cron jobs have published for a slot into its ad.
     pub(super) fn merge_cron(&self, ad: &mut ClassAd) {
+        if self.benchmarks.ads.is_empty() && self.cron.is_empty() {
+            return;
+        }
         let world = Frozen { world: &*self.world, now: self.now };
         self.benchmarks.ads.merge_into(ad, &world);
         self.cron.merge_into(ad, &world);
@@ -201,6 +212,21 @@ impl Core {
         let alarm = self.alarm(self.settings.update_interval);
         self.updates_from = alarm.at.0;
         self.update_at = Some(alarm);
+    }
+
+    /// When the local day ends; where the clock is put forward or back before that, nothing is taken for granted beyond the minute.
+    pub(super) fn local_day_ends(&self, now: i64) -> i64 {
+        let (from, to) = self.steady.get();
+        if (from..to).contains(&now) {
+            return to;
+        }
+        let offset = i64::from(self.world.zone(now).offset);
+        let midnight = now + DAY - (now + offset).rem_euclid(DAY);
+        if i64::from(self.world.zone(midnight).offset) != offset {
+            return now + 60;
+        }
+        self.steady.set((now, midnight));
+        midnight
     }
 
     pub(super) fn new_claim(&mut self, kind: Kind) -> Claim {
@@ -297,7 +323,10 @@ impl Counter {
     pub(super) fn count(&mut self, epoch: i64) {
         self.total += 1;
         self.recent.push_back(epoch);
-        self.recent.retain(|at| epoch - at < RECENT);
+        // In order but for a clock that was put back: what is left of that is not counted when it is published.
+        while self.recent.front().is_some_and(|at| epoch - at >= RECENT) {
+            self.recent.pop_front();
+        }
     }
 
     fn publish(&self, ad: &mut ClassAd, name: &str, epoch: i64) {

@@ -123,7 +123,8 @@ impl ExecutionPoint {
                     self.fetched(key, *ad);
                 }
             }
-            Event::Asks { slot } => self.asks(slot),
+            // To be woken is all it needs: the call is under way.
+            Event::Asks { slot } => self.touch(slot),
             Event::HookFailed { run, reason } => {
                 if let Some(key) = self.fetching_with(run) {
                     self.fetch_failed(key, run, reason);

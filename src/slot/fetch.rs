@@ -31,7 +31,8 @@ impl Slot {
     /// Asks for work if everything allows it; otherwise sets the timer for the next try.
     pub(super) fn try_fetch(&mut self, core: &mut Core) {
         self.held_back = false;
-        if self.hooks.is_none() || self.fetching.is_some() || core.no_more_fetching.is_some() {
+        let is_asking = self.fetching.is_some() || self.fetching_since.is_some();
+        if self.hooks.is_none() || is_asking || core.no_more_fetching.is_some() {
             return;
         }
         if core.settings.limits.once && self.out_of_work {

@@ -70,7 +70,7 @@ pub enum Event {
         /// The job.
         ad: Box<ClassAd>,
     },
-    /// A slot that was told that there is no work asks again at its time: there may be some now.
+    /// A call of FETCH_WORK ends that was counted only: there may be work now, so it is made, as begun when it was.
     Asks {
         /// Which.
         slot: SlotKey,

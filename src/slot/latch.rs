@@ -8,10 +8,17 @@ use crate::classad::{AttrName, ClassAd};
 #[derive(Clone, Debug)]
 pub(super) struct Latch {
     name: AttrName,
+    /// What is published of it: its value, and when that changed.
+    published: [AttrName; 2],
     /// Its last value; `None` when it was no number.
     value: Option<i64>,
     /// When that changed, in seconds since the epoch; `None` before the first change.
     changed: Option<i64>,
+}
+
+/// The names under which a watched attribute publishes its value, and when that changed.
+pub(super) fn published(name: &AttrName) -> [AttrName; 2] {
+    ["Value", "Time"].map(|what| AttrName::from(format!("{name}{what}").as_str()))
 }
 
 impl Slot {
@@ -24,7 +31,8 @@ impl Slot {
             let at = match self.latches.iter().position(|latch| latch.name == *name) {
                 Some(at) => at,
                 None => {
-                    self.latches.push(Latch { name: name.clone(), value: None, changed: None });
+                    let (name, published) = (name.clone(), published(name));
+                    self.latches.push(Latch { name, published, value: None, changed: None });
                     self.latches.len() - 1
                 }
             };
@@ -53,15 +61,15 @@ impl Slot {
     /// `<Attr>Time`, and `<Attr>Value` of what is no literal.
     pub(super) fn publish_latches(&self, ad: &mut ClassAd) {
         for latch in &self.latches {
-            let named = |what: &str| format!("{}{what}", latch.name);
+            let [value_name, time_name] = &latch.published;
             let is_literal =
                 self.config.get(latch.name.clone()).is_none_or(|expr| expr.as_literal().is_some());
             match latch.value.filter(|_| !is_literal) {
-                Some(value) => ad.set(named("Value").as_str(), value),
-                None => drop(ad.remove(named("Value").as_str())),
+                Some(value) => ad.set(value_name, value),
+                None => drop(ad.remove(value_name)),
             }
             if let Some(changed) = latch.changed {
-                ad.set(named("Time").as_str(), changed);
+                ad.set(time_name, changed);
             }
         }
     }

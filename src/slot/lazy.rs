@@ -18,9 +18,11 @@ use super::execution_point::ExecutionPoint;
 use super::grid::Grid;
 use super::interface::{HookRun, SlotKey, StarterId};
 use super::rest::{NOW, Passed, back};
+use super::settings::SlotKind;
 use super::single::Slot;
 use super::wants::Wants;
 use super::watch::ALWAYS;
+use crate::classad::AttrName;
 use crate::classad::references::Names;
 use crate::time::{Now, Tick};
 
@@ -70,6 +72,9 @@ impl ExecutionPoint {
         }
         self.core.wants = wants;
         self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
+        let published: Vec<AttrName> = settings.latches.iter().flat_map(super::latch::published).collect();
+        let is_there = |slot: &Slot| published.iter().any(|name| slot.live.get(name.clone()).is_some());
+        self.core.latches_apart = !self.slots.values().any(is_there);
         self.core.lazy = Some(Box::new(Lazy {
             fetch,
             counts: true,
@@ -124,6 +129,11 @@ impl ExecutionPoint {
         }
         let family = SlotKey::of(key.number)..=SlotKey { number: key.number, sub: u32::MAX };
         let ExecutionPoint { core, slots, .. } = self;
+        if let Some(slot) = slots.get_mut(&key).filter(|slot| slot.kind == SlotKind::Static) {
+            slot.wake(core);
+            core.lazy.iter_mut().for_each(|lazy| lazy.touched.push(key));
+            return;
+        }
         for (key, slot) in slots.range_mut(family) {
             slot.wake(core);
             if let Some(lazy) = &mut core.lazy {
@@ -136,7 +146,12 @@ impl ExecutionPoint {
     pub(super) fn bring_up(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         if let Some(slot) = slots.get_mut(&key) {
-            slot.wake(core);
+            let under_way = slot.wake_quietly(core);
+            // Where it may go away with its fetch under way, the fetch is made; else the look decides.
+            match under_way {
+                Some(since) if slot.kind != SlotKind::Static => slot.resume_fetch(core, since),
+                since => slot.fetching_since = since,
+            }
         }
     }
 
@@ -173,8 +188,12 @@ impl ExecutionPoint {
             keys.iter_mut().for_each(|key| key.sub = 0);
             keys.sort_unstable();
             keys.dedup();
-            let family = |key: &SlotKey| *key..=SlotKey { number: key.number, sub: u32::MAX };
-            keys = keys.iter().flat_map(|key| self.slots.range(family(key)).map(|(key, _)| *key)).collect();
+            let carved = |slot: &Slot| slot.kind != SlotKind::Static;
+            if keys.iter().any(|key| self.slots.get(key).is_none_or(carved)) {
+                let family = |key: &SlotKey| *key..=SlotKey { number: key.number, sub: u32::MAX };
+                keys =
+                    keys.iter().flat_map(|key| self.slots.range(family(key)).map(|(key, _)| *key)).collect();
+            }
         }
         keys.sort_unstable();
         keys.dedup();
@@ -196,7 +215,7 @@ impl ExecutionPoint {
                 && !slot.never_asks()
                 && let Some(at) = slot.fetching_since.map(Now::tick).or_else(|| slot.next_fetch(&grid))
             {
-                lazy.waiting.push((*key, at, slot.rest.turn));
+                lazy.waiting.push((*key, at.plus(lazy.fetch), slot.rest.turn));
             }
         }
         lazy.touched = keys;
@@ -349,6 +368,7 @@ impl ExecutionPoint {
         if !slot.rest.in_vain
             && let Some(since) = slot.fetching_since.take()
         {
+            slot.rest.unwilling = false;
             slot.resume_fetch(core, since);
         }
         if let Some(lazy) = &mut core.lazy {
@@ -362,12 +382,12 @@ impl ExecutionPoint {
         self.slots.get(&key).is_some_and(|slot| slot.asks_now(&self.core, &grid))
     }
 
-    /// Slots that have begun to ask in vain: when each asks next, and a number that says whether it still does.
+    /// Slots that have begun to ask in vain: when the next call of each ends, and a number that says whether it still asks.
     pub fn take_waiting(&mut self) -> Vec<(SlotKey, Tick, u32)> {
         self.core.lazy.as_mut().map(|lazy| std::mem::take(&mut lazy.waiting)).unwrap_or_default()
     }
 
-    /// When a slot that asks in vain asks next, at or after `now`; at once while it is asking. `None` when it does not any more.
+    /// When the next call of a slot that asks in vain ends, at or after `now`. `None` when it does not any more.
     pub fn asks_next(&mut self, key: SlotKey, turn: u32, now: Now) -> Option<Tick> {
         let slot = self.slots.get_mut(&key).filter(|slot| slot.rest.in_vain && slot.rest.turn == turn)?;
         let lazy = self.core.lazy.as_mut()?;
@@ -375,22 +395,11 @@ impl ExecutionPoint {
             return None;
         }
         lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(now));
-        match slot.fetching_since {
-            Some(_) => Some(now.tick()),
+        let begins = match slot.fetching_since {
+            Some(since) => Some(since.tick()),
             None => slot.next_fetch(&lazy.grid),
-        }
-    }
-
-    /// A slot that asked in vain asks now: there may be work.
-    pub(super) fn asks(&mut self, key: SlotKey) {
-        let asks = self.asks_now(key);
-        self.touch(key);
-        let ExecutionPoint { core, slots, .. } = self;
-        let Some(slot) = slots.get_mut(&key) else { return };
-        if asks {
-            slot.fetch_at = None;
-            slot.try_fetch(core);
-        }
+        };
+        begins.map(|begins| begins.plus(lazy.fetch))
     }
 
     /// How many fetches were counted only, up to the end `since` microseconds after `begun`; what begins then is made.

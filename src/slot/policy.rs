@@ -58,7 +58,7 @@ impl Slot {
                 _ => None,
             };
             if let Some(suffix) = suffix
-                && let Some(truth) = ask(self, core, &format!("{name}{suffix}"))
+                && let Some(truth) = ask(self, core, &[name, suffix].concat())
             {
                 return Some(truth);
             }

@@ -35,6 +35,7 @@ impl ExecutionPoint {
         let address = self.core.settings.address.clone();
         let settings = Arc::new(Settings { limits, address, ..settings });
         self.core.settings = settings.clone();
+        self.core.latches_apart = false;
         self.take_offline(&settings);
         for plan in &settings.slots {
             for slot in self.slots.values_mut().filter(|slot| slot.key.number == plan.number) {
@@ -50,6 +51,7 @@ impl ExecutionPoint {
                     slot.statics = plan.statics.clone();
                     slot.config = plan.config.clone();
                 }
+                slot.without_requirements = plan.without_requirements.clone();
                 slot.plan = plan;
                 slot.rebuild(&self.core);
             }

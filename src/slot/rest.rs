@@ -8,7 +8,6 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::watch::Moving;
-use crate::text::calendar::DAY;
 use crate::time::{Now, Tick};
 
 /// What is kept of one slot.
@@ -65,7 +64,8 @@ impl Slot {
         (self.fetch_at.is_some() || self.fetching_since.is_some()) && self.fetching.is_none()
     }
 
-    /// Whether each fetch is like the last, which brought nothing: it changes nothing, and the next follows after the same delay.
+    /// Whether each fetch is like the last, which brought nothing, or can bring nothing: it changes nothing, and the next follows
+    /// after the same delay.
     pub(super) fn would_ask_in_vain(&self, core: &Core) -> bool {
         let counts = core.lazy.as_ref().is_some_and(|lazy| lazy.counts);
         let may_ask = match self.state {
@@ -75,7 +75,7 @@ impl Slot {
         };
         counts
             && may_ask
-            && self.out_of_work
+            && (self.out_of_work || self.never_asks())
             && self.hooks.is_some()
             && self.delay_is_still()
             && self.next_fetch_delay > 0
@@ -98,10 +98,6 @@ impl Slot {
     /// How things move that its expressions may look at.
     pub(super) fn moving(&self, core: &Core) -> Moving {
         let now = core.now.epoch();
-        let offset = i64::from(core.world.zone(now).offset);
-        let midnight = now + DAY - (now + offset).rem_euclid(DAY);
-        // Where the clock is put forward or back in between, nothing is taken for granted beyond the hour.
-        let shifts = i64::from(core.world.zone(midnight).offset) != offset;
         let connected = core.settings.keyboard_slots.max(core.settings.console_slots) >= self.key.number;
         let somebody = core.measured.input_at.is_some_and(|at| at > now);
         let claim = self.current.as_ref();
@@ -111,7 +107,7 @@ impl Slot {
             pair: (self.state, self.activity),
             runs: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Running),
             is_suspended: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Suspended),
-            midnight: if shifts { now + 60 } else { midnight },
+            midnight: core.local_day_ends(now),
         }
     }
 
@@ -123,7 +119,14 @@ impl Slot {
 
     /// It is as it would be had it been looked at all the time; the next poll looks at it.
     pub(super) fn wake(&mut self, core: &mut Core) {
-        let Some(lazy) = &mut core.lazy else { return };
+        if let Some(since) = self.wake_quietly(core) {
+            self.resume_fetch(core, since);
+        }
+    }
+
+    /// The same; returns since when a fetch is under way that is counted only.
+    pub(super) fn wake_quietly(&mut self, core: &mut Core) -> Option<Now> {
+        let lazy = core.lazy.as_mut()?;
         let fetch = lazy.fetch;
         let passed = self.passed(lazy.last, core.now);
         lazy.silent += self.catch_up(&lazy.grid, fetch, passed);
@@ -134,11 +137,9 @@ impl Slot {
             core.now = now;
             self.rest.made = last.monotonic_us;
         }
-        if let Some(since) = self.fetching_since.take() {
-            self.resume_fetch(core, since);
-        }
         self.rest.until = NOW;
         (self.rest.in_vain, self.rest.unwilling) = (false, false);
+        self.fetching_since.take()
     }
 
     /// A fetch that was counted only is under way at this moment: it is made.

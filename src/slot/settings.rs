@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::power::PowerSettings;
 use super::resources::Amounts;
+use crate::classad::references::Names;
 use crate::classad::{AttrName, ClassAd};
 use crate::hook::cron_job::{AutoPublish, CronJob};
 use crate::quirks::Quirks;
@@ -18,7 +19,7 @@ pub struct Settings {
     /// The slots, in order of their numbers.
     pub slots: Vec<SlotPlan>,
     /// The machine's address as it stands in claim ids.
-    pub address: String,
+    pub address: Arc<str>,
     /// POLLING_INTERVAL: how often policies are looked at while a slot is claimed.
     pub polling_interval: Duration,
     /// UPDATE_INTERVAL: how often they are looked at anyway.
@@ -135,6 +136,34 @@ pub enum SlotKind {
     Dynamic,
 }
 
+impl Settings {
+    /// Slots that differ by their names alone have one configuration from now on, unless `asked` says that somebody may ask for those:
+    /// what thousands of slots look at stays within the processor's reach.
+    pub fn share(&mut self, asked: &Names) {
+        let names = ["Name", "SlotID"].map(AttrName::from);
+        let own: Vec<AttrName> = names.into_iter().filter(|name| !asked.contains(name)).collect();
+        let mut known: Vec<(Arc<ClassAd>, Arc<ClassAd>)> = Vec::new();
+        for slot in self.slots.iter_mut().filter(|slot| slot.kind == SlotKind::Static) {
+            let mut config = (*slot.config).clone();
+            own.iter().for_each(|name| drop(config.remove(name)));
+            let found = known.iter().rev().find(|(it, _)| **it == config).cloned();
+            let (shared, without) = found.unwrap_or_else(|| {
+                let without = Arc::new(without_requirements(&config));
+                known.push((Arc::new(config), without));
+                known[known.len() - 1].clone()
+            });
+            (slot.config, slot.without_requirements) = (shared, Some(without));
+        }
+    }
+}
+
+/// What a slot's ad is chained to before it is available for the first time (`reqexp_set_state`).
+pub(super) fn without_requirements(config: &ClassAd) -> ClassAd {
+    let mut config = config.clone();
+    ["Requirements", "WithinResourceLimits"].into_iter().for_each(|name| drop(config.remove(name)));
+    config
+}
+
 /// One slot as configured.
 #[derive(Clone, Debug)]
 pub struct SlotPlan {
@@ -152,6 +181,8 @@ pub struct SlotPlan {
     pub statics: Arc<ClassAd>,
     /// Policy expressions and `statics` together: what expressions are evaluated in, below the live ad.
     pub config: Arc<ClassAd>,
+    /// The same before it is available for the first time, where many slots share it.
+    pub without_requirements: Option<Arc<ClassAd>>,
     /// START as written, or `true`.
     pub requirements: Requirements,
     /// The same for its dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).

@@ -9,8 +9,8 @@ use super::interface::{HookRun, SlotKey};
 use super::latch::Latch;
 use super::resources::Amounts;
 use super::rest::Rest;
-use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan};
-use super::state::{Activity, State};
+use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan, without_requirements};
+use super::state::{Activity, State, total_name};
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -49,6 +49,10 @@ pub(super) struct Slot {
     pub has_constants: bool,
     /// Whether Requirements are the normal ones; `false` otherwise (`Reqexp.cpp`).
     pub available: bool,
+    /// Whether they stand in the ad so already.
+    is_restored: bool,
+    /// What the ad is chained to while they are not, where that is shared by many slots.
+    pub without_requirements: Option<Arc<ClassAd>>,
     /// START while it drains, if it takes anything.
     pub start_while_draining: Option<Expr>,
     /// Whether its job, or the last one, was started while a drain was under way.
@@ -98,7 +102,7 @@ impl Slot {
     /// A slot in Owner/Idle, as each begins.
     pub(super) fn new(plan: Arc<SlotPlan>, core: &mut Core) -> Self {
         let key = SlotKey::of(plan.number);
-        let hooks = plan.hooks.clone();
+        let (hooks, shared) = (plan.hooks.clone(), plan.without_requirements.clone());
         let mut slot = Slot {
             key,
             id: plan.id.clone(),
@@ -121,6 +125,8 @@ impl Slot {
             live: ClassAd::new(),
             has_constants: false,
             available: true,
+            is_restored: false,
+            without_requirements: shared,
             start_while_draining: None,
             accepted_while_draining: false,
             current: None,
@@ -159,14 +165,25 @@ impl Slot {
 
     /// What Requirements refer to gets into the new ad with them: not before the slot is available (`reqexp_set_state`).
     fn chain_to_config(&mut self) {
+        self.is_restored = false;
         let config = if self.available || self.broken.is_some() {
             self.config.clone()
+        } else if let Some(config) = &self.without_requirements {
+            config.clone()
         } else {
-            let mut config = (*self.config).clone();
-            ["Requirements", "WithinResourceLimits"].into_iter().for_each(|name| drop(config.remove(name)));
-            Arc::new(config)
+            Arc::new(without_requirements(&self.config))
         };
         self.live.chain(Some(config));
+    }
+
+    /// As [`Slot::rebuild`] where nothing that belongs to a job has ever stood in the ad.
+    pub(super) fn rebuild_after_job(&mut self, core: &Core) {
+        if self.has_constants && core.wants.plain && self.keeps_constants(core) {
+            self.chain_to_config();
+            self.refresh(core);
+        } else {
+            self.rebuild(core);
+        }
     }
 
     /// Brings the live ad up to date (`publish_dynamic` on the internal ad).
@@ -188,7 +205,7 @@ impl Slot {
         !core.wants.texts
             && self.kind == SlotKind::Static
             && self.amounts.custom.iter().all(|custom| custom.devices.is_none())
-            && core.settings.latches.is_empty()
+            && (core.settings.latches.is_empty() || core.latches_apart)
             && core.cron.is_empty()
             && core.benchmarks.ads.is_empty()
             && !core.drain.is_on()
@@ -437,7 +454,7 @@ impl Slot {
                     total += (core.current_time - self.entered_activity).max(0);
                 }
                 if total > 0 {
-                    ad.set(format!("TotalTime{state}{activity}").as_str(), total);
+                    ad.set(total_name(state, activity), total);
                 }
             }
         }
@@ -517,17 +534,21 @@ impl Slot {
             }
             return;
         }
+        if self.is_restored && self.keeps_constants(core) {
+            return;
+        }
         self.available = true;
         self.start_while_draining = None;
         if self.broken.is_none() {
             self.live.chain(Some(self.config.clone()));
             self.require();
+            self.is_restored = true;
         }
     }
 
     /// Takes nothing more, or only what this START admits (`reqexp_unavail`).
     pub(super) fn set_unavailable(&mut self, start: Option<Expr>) {
-        self.available = false;
+        (self.available, self.is_restored) = (false, false);
         self.start_while_draining = start;
         if self.broken.is_none() {
             self.require();

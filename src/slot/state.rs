@@ -1,6 +1,7 @@
 //! The words for what a slot is and does (`ResState.h`, `state_to_string`, `activity_to_string`).
 
 use std::fmt;
+use std::sync::OnceLock;
 
 /// The state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,6 +117,16 @@ impl fmt::Display for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// The name of the attribute that says how long a slot was in a state and activity. There are few, and they are published often.
+pub(super) fn total_name(state: State, activity: Activity) -> &'static str {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let of = |state| Activity::ALL.map(|activity| format!("TotalTime{state}{activity}"));
+        State::ALL.into_iter().flat_map(of).collect()
+    });
+    &names[state as usize * Activity::ALL.len() + activity as usize]
 }
 
 #[cfg(test)]

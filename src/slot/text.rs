@@ -12,10 +12,10 @@ pub(super) fn print(ad: &ClassAd) -> Vec<u8> {
 
 /// Stdin of REPLY_FETCH; with an id the job was accepted.
 pub(super) fn reply(job: &ClassAd, slot: &ClassAd, id: Option<&ClaimId>, quirks: Quirks) -> Vec<u8> {
-    input::reply(job, slot, id.map(ClaimId::secret), quirks)
+    input::reply(job, slot, id.map(ClaimId::secret).as_ref().map(|id| &id[..]), quirks)
 }
 
 /// Stdin of EVICT_CLAIM.
 pub(super) fn evict(job: &ClassAd, slot: &ClassAd, id: &ClaimId, quirks: Quirks) -> Vec<u8> {
-    input::evict(job, slot, id.secret(), quirks)
+    input::evict(job, slot, &id.secret(), quirks)
 }

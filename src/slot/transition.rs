@@ -122,7 +122,7 @@ impl Slot {
             State::Matched if state_changes => self.match_ends = None,
             State::Preempting if state_changes => {
                 core.current_time = core.now.epoch();
-                self.rebuild(core);
+                self.rebuild_after_job(core);
             }
             State::Claimed => {
                 if self.activity == Activity::Suspended {

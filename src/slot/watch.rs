@@ -43,9 +43,10 @@ impl Line {
     }
 }
 
-#[derive(Default)]
+/// A part that is being evaluated. The lines of its parts stand in one list for all: from here on they are its own.
+#[derive(Clone, Copy)]
 struct Frame {
-    parts: Vec<Line>,
+    from: usize,
     /// A name that was looked up, and how many parts there were then.
     name: Option<(Name, usize)>,
 }
@@ -69,11 +70,17 @@ pub(super) struct Watch {
     moving: Cell<Option<Moving>>,
     until: Cell<i64>,
     frames: RefCell<Vec<Frame>>,
+    lines: RefCell<Vec<Line>>,
 }
 
 impl Watch {
     pub(super) fn new() -> Self {
-        Watch { moving: Cell::new(None), until: Cell::new(ALWAYS), frames: RefCell::new(Vec::new()) }
+        Watch {
+            moving: Cell::new(None),
+            until: Cell::new(ALWAYS),
+            frames: RefCell::new(Vec::new()),
+            lines: RefCell::new(Vec::new()),
+        }
     }
 
     /// What is evaluated from now on counts.
@@ -81,6 +88,7 @@ impl Watch {
         self.moving.set(Some(moving));
         self.until.set(ALWAYS);
         self.frames.borrow_mut().clear();
+        self.lines.borrow_mut().clear();
     }
 
     /// The second from which on something may be different.
@@ -148,16 +156,14 @@ impl Watch {
         }
     }
 
-    fn close(&self, part: &Part<'_>, frame: Frame, value: Option<f64>) -> Line {
-        let nested = frame.name.map_or(0, |(_, before)| before);
+    fn close(&self, part: &Part<'_>, frame: Frame, parts: &[Line], value: Option<f64>) -> Line {
         if let Some((name, before)) = frame.name {
             // A name of an expression has the line of the expression.
-            return match frame.parts.get(before..).and_then(<[Line]>::last) {
+            return match parts.get(before..).and_then(<[Line]>::last) {
                 Some(line) => Line { value, ..*line },
                 None => self.line_of(name, value),
             };
         }
-        let parts = &frame.parts[nested..];
         if parts.is_empty() {
             return if part.is_literal() {
                 Line { value, ..Line::default() }
@@ -165,7 +171,7 @@ impl Watch {
                 self.call(part, value)
             };
         }
-        if parts.iter().all(|part| part.is_still()) && !is_call(part) {
+        if parts.iter().all(|part| part.is_still()) && !part.is_call() {
             return Line { value, ..Line::default() };
         }
         self.moved(part, parts, value)
@@ -257,30 +263,37 @@ impl Watch {
     }
 }
 
-fn is_call(part: &Part<'_>) -> bool {
-    matches!(part.expr().shape(), Shape::Call(..))
-}
-
 /// Whether an attribute of that name moves with the clock.
 pub(super) fn moves(name: &[u8]) -> bool {
     name_of(name.as_bstr()) != Name::Still
 }
 
-/// What a name of a slot's ad is to the clock.
+/// Names that move, with what they are to the clock.
+const MOVING: [(&[u8], Name); 13] = [
+    (b"currenttime", Name::Second),
+    (b"mycurrenttime", Name::Second),
+    (b"monitorselftime", Name::Second),
+    (b"monitorselfage", Name::Second),
+    (b"keyboardidle", Name::Idle),
+    (b"consoleidle", Name::Idle),
+    (b"clockmin", Name::Minute),
+    (b"clockday", Name::Day),
+    (b"totaljobruntime", Name::Runs),
+    (b"totalclaimruntime", Name::Runs),
+    (b"totaljobsuspendtime", Name::Suspended),
+    (b"totalclaimsuspendtime", Name::Suspended),
+    (b"retirementtimeremaining", Name::Retirement),
+];
+
+/// What a name of a slot's ad is to the clock. Asked of every name that is looked up.
 fn name_of(name: &BStr) -> Name {
-    let lower = name.to_ascii_lowercase();
-    match lower.as_slice() {
-        b"currenttime" | b"mycurrenttime" | b"monitorselftime" | b"monitorselfage" => Name::Second,
-        b"keyboardidle" | b"consoleidle" => Name::Idle,
-        b"clockmin" => Name::Minute,
-        b"clockday" => Name::Day,
-        b"totaljobruntime" | b"totalclaimruntime" => Name::Runs,
-        b"totaljobsuspendtime" | b"totalclaimsuspendtime" => Name::Suspended,
-        b"retirementtimeremaining" => Name::Retirement,
-        other => match other.strip_prefix(b"totaltime") {
-            Some(rest) => stay(rest),
-            None => Name::Still,
-        },
+    if let Some((_, known)) = MOVING.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
+        return *known;
+    }
+    const TOTAL: &[u8] = b"totaltime";
+    match name.get(..TOTAL.len()) {
+        Some(first) if first.eq_ignore_ascii_case(TOTAL) => stay(&name[TOTAL.len()..]),
+        _ => Name::Still,
     }
 }
 
@@ -298,14 +311,14 @@ fn stay(rest: &[u8]) -> Name {
 
 impl Observer for Watch {
     fn enter(&self, _part: &Part<'_>) {
-        self.frames.borrow_mut().push(Frame::default());
+        self.frames.borrow_mut().push(Frame { from: self.lines.borrow().len(), name: None });
     }
 
     fn found(&self, name: &BStr, place: Place) {
         let mut frames = self.frames.borrow_mut();
         let name = if place == Place::Nowhere { Name::Still } else { name_of(name) };
         match frames.last_mut() {
-            Some(frame) => frame.name = Some((name, frame.parts.len())),
+            Some(frame) => frame.name = Some((name, self.lines.borrow().len() - frame.from)),
             // An attribute that is asked for by its name.
             None => drop(frames),
         }
@@ -319,12 +332,14 @@ impl Observer for Watch {
             Some(Value::Bool(truth)) => Some(f64::from(u8::from(*truth))),
             _ => None,
         };
-        let line = self.close(part, frame, number);
-        match self.frames.borrow_mut().last_mut() {
-            Some(outer) => outer.parts.push(line),
+        let mut lines = self.lines.borrow_mut();
+        let line = self.close(part, frame, lines.get(frame.from..).unwrap_or_default(), number);
+        lines.truncate(frame.from);
+        if !self.frames.borrow().is_empty() {
+            lines.push(line);
+        } else if !line.is_still() {
             // The answer itself moves: it is another in a second.
-            None if !line.is_still() => self.within(1),
-            None => {}
+            self.within(1);
         }
     }
 }

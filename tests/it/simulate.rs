@@ -53,7 +53,12 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
         ("until = 10\n[[machine]]\ncount = 0\n", "'count' is 0"),
         ("until = 10\n[[jobs]]\ncount = 4000000000\n", "at most 50000000 can be played"),
         ("until = \"soon\"\n", "1:9"),
-        ("[[job]]\n", "missing field"),
+        ("[[job]]\n", "the key 'length' is missing"),
+        (
+            "until = 10\nkeyboard = 5\n",
+            "scenario.toml:2:12: 'keyboard' is the number 5: expected tables, each begun by a line [[keyboard]]",
+        ),
+        ("until = 10\nidel = 0\n", "did you mean 'idle', a key of [[event]]?"),
     ] {
         let path = home.path().join("scenario.toml");
         std::fs::write(&path, text).unwrap();
@@ -414,6 +419,7 @@ fn made_up(seed: u64) -> String {
         "load = 0",
         "idle = '20m'",
         "cron = 'NodeIsHealthy = false'",
+        "cron = \"SlotID = 2\\nNodeIsHealthy = false\"",
         "knobs = { START = 'KeyboardIdle > 600' }",
         "knobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }",
         "knobs = { UPDATE_INTERVAL = '77' }",
@@ -423,6 +429,10 @@ fn made_up(seed: u64) -> String {
             let at = pick(&["5m", "47m3s", "90m", "2h41s", "3h"]);
             text += &format!("[[event]]\nat = '{at}'\n{done}\n");
         }
+    }
+    // Slots of several machines that ask in the same moment.
+    if pick(&["0", "1", "2"]) == "0" {
+        text += "[[machine]]\nname = 'node'\ncount = 4\n";
     }
     text
 }

@@ -1,8 +1,9 @@
 //! What the machines of a simulation ask for: hooks and starters that are none, answered from the scenario.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
-use super::engine::{Due, Simulation};
+use super::engine::{Due, Fetch, Simulation};
 use super::fate::{Cause, Happened};
 use super::host::{Leaving, Running};
 use super::queue::Refused;
@@ -218,7 +219,7 @@ fn run_hook(this: &mut Simulation<'_>, host: usize, call: HookCall, waiting: &mu
     let Tick(began) = call.begun.tick();
     let ends = (began.saturating_sub(this.begun.monotonic_us) + takes).max(this.since());
     let number = u32::try_from(host).unwrap_or(0);
-    this.calendar.push(std::cmp::Reverse((ends, Due::Hook(number, call.slot, call.run))));
+    this.calendar.push(std::cmp::Reverse((ends, Due::Hook(number, call.slot, Fetch::Made(call.run)))));
     this.hosts[host].fetches.insert(call.run, call);
 }
 
@@ -417,10 +418,10 @@ fn signalled(
 fn count_suspension(this: &mut Simulation<'_>, host: usize, starter: StarterId) {
     let it = &this.hosts[host];
     let Some(running) = it.starters.get(&starter) else { return };
-    let type_name = it.slots.get(&running.slot).map(|slot| slot.type_name.clone()).unwrap_or_default();
+    let type_name = it.slots.get(&running.slot).map_or_else(|| Rc::from(""), |slot| slot.type_name.clone());
     let kind = this.workload.kind(running.job.kind).clone();
     this.counting.each(&kind.owner, kind.group, |part| part.jobs.suspended += 1);
-    if let Some(count) = this.counting.types.get_mut(&type_name) {
+    if let Some(count) = this.counting.types.get_mut(&*type_name) {
         count.suspended += 1;
     }
 }
@@ -459,7 +460,7 @@ pub(super) fn job_ends(this: &mut Simulation<'_>, host: usize, running: Running)
     let seen = this.hosts[host].slots.get_mut(&running.slot);
     let (cause, type_name) = match seen {
         Some(slot) => (slot.leaving.take(), slot.type_name.clone()),
-        None => (None, String::new()),
+        None => (None, Rc::from("")),
     };
     let (cause, decided) = match (&running.held, cause) {
         (Some(_), left) => ("put on hold (WANT_HOLD)".to_owned(), left),
@@ -474,7 +475,7 @@ pub(super) fn job_ends(this: &mut Simulation<'_>, host: usize, running: Running)
         Happened { what, slot: Some(place), cause }
     });
     lose(this, cause, ran);
-    if let Some(count) = this.counting.types.get_mut(&type_name) {
+    if let Some(count) = this.counting.types.get_mut(&*type_name) {
         count.preempted += 1;
     }
     this.mark(host, running.slot, Mark::Preempted);

@@ -35,12 +35,20 @@ pub(super) enum Due {
     Tide(u32),
     /// A starter ends.
     Exit(u32, StarterId, u32),
-    /// A slot that waits for work asks again: before the answers to those that asked at the same time.
-    Asks(u32, SlotKey, u32),
-    /// A hook ends.
-    Hook(u32, SlotKey, HookRun),
+    /// A slot's FETCH_WORK ends.
+    Hook(u32, SlotKey, Fetch),
     /// The machine is to look.
     Wake(u32),
+}
+
+/// A call of FETCH_WORK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fetch {
+    /// By a slot that asks again and again in vain; the number says whether it still does. It is made only if there is a job at its
+    /// end: of a thousand slots that ask in the same second one gets it, and nothing becomes of the others' calls.
+    Counted(u32),
+    /// By a slot that is told of its end.
+    Made(HookRun),
 }
 
 /// How it is played.
@@ -85,10 +93,12 @@ pub struct Simulation<'a> {
     pub(super) play: Play,
     pub(super) rows: u32,
     pub(super) finished: Option<String>,
-    /// What a slot does when it asks and nothing is there: by machine and slot, when it asks next.
+    /// Slots whose calls of FETCH_WORK are counted only: when the next one ends, in microseconds since the start, or earlier.
     pub(super) asks: BinaryHeap<Reverse<(u64, u32, SlotKey, u32)>>,
-    /// When one of them is told to ask, in microseconds since the start.
-    pub(super) asking: Option<u64>,
+    /// The one of them that stands in the calendar.
+    pub(super) asking: Option<(u64, u32, SlotKey)>,
+    /// The last call of FETCH_WORK that has ended: of those that end in the same moment earlier ones have had their answer.
+    pub(super) answered: Option<(u64, u32, SlotKey)>,
     pub(super) row_names: Vec<(u32, String)>,
     pub(super) memory: Option<Memory>,
     /// How many things have come due.
@@ -130,6 +140,7 @@ impl<'a> Simulation<'a> {
             finished: None,
             asks: BinaryHeap::new(),
             asking: None,
+            answered: None,
             row_names: Vec::new(),
             memory: None,
             turn: Rc::default(),
@@ -203,6 +214,12 @@ impl<'a> Simulation<'a> {
     fn make_hosts(&mut self) {
         let quirks = self.plan.quirks();
         for (at, plan) in self.plan.machines.iter().enumerate() {
+            let rests = !self.play.every_poll && quirks == Quirks::None && plan.limits_are_none();
+            let mut settings = plan.settings.clone();
+            // What cron jobs publish may be meant for one slot, by its name or number.
+            if let Some(asked) = plan.asked.as_ref().filter(|_| rests && plan.cron.is_empty()) {
+                settings.share(asked);
+            }
             for number in 1..=plan.count {
                 let name = match (&plan.name, plan.count) {
                     (Some(name), 1) => name.clone(),
@@ -211,9 +228,13 @@ impl<'a> Simulation<'a> {
                 };
                 let suffix = if name.is_empty() { String::new() } else { format!("@{name}") };
                 let mut machine =
-                    crate::slot::ExecutionPoint::new(plan.settings.clone(), self.world.clone(), self.begun);
-                if !self.play.every_poll && quirks == Quirks::None && plan.limits_are_none() {
+                    crate::slot::ExecutionPoint::new(settings.clone(), self.world.clone(), self.begun);
+                if rests {
                     machine.look_only_at_changes(&plan.asked, self.fixed_fetch());
+                    // What ends with its beginning cannot be put off to its end.
+                    if self.fixed_fetch().is_none_or(|takes| takes.is_zero()) {
+                        machine.make_every_fetch();
+                    }
                 }
                 self.hosts.push(Host {
                     machine,
@@ -338,8 +359,13 @@ impl<'a> Simulation<'a> {
             Due::Done(at) => self.done(at),
             Due::Tide(at) => self.tide(at),
             Due::Exit(host, starter, turn) => self.exit(host as usize, starter, turn),
-            Due::Hook(host, _, run) => self.hook_ends(host as usize, run),
-            Due::Asks(host, key, turn) => self.slot_asks(host as usize, key, turn),
+            Due::Hook(host, key, fetch) => {
+                self.answered = Some((self.since(), host, key));
+                match fetch {
+                    Fetch::Made(run) => self.hook_ends(host as usize, run),
+                    Fetch::Counted(turn) => self.counted_fetch_ends(host, key, turn),
+                }
+            }
             Due::Wake(host) => {
                 let host = host as usize;
                 if self.hosts[host].wake.take_if(|wake| *wake <= self.now.monotonic_us).is_some() {
@@ -435,8 +461,8 @@ impl<'a> Simulation<'a> {
             self.rows += 1;
             self.rows - 1
         });
-        let type_name = it.type_name(key);
-        let count = self.counting.types.entry(type_name.clone()).or_default();
+        let type_name: Rc<str> = it.type_name(key).into();
+        let count = self.counting.types.entry(type_name.to_string()).or_default();
         if key.sub == 0 || row + 1 == self.rows {
             count.slots += 1;
         }
@@ -504,39 +530,6 @@ impl<'a> Simulation<'a> {
     fn hook_ends(&mut self, host: usize, run: HookRun) {
         let Some(call) = self.hosts[host].fetches.remove(&run) else { return };
         actions::fetch_answers(self, host, &call);
-        self.ask_to_be_woken(host);
-    }
-
-    /// Jobs wait: the slot that asks next asks at its time.
-    fn wake_who_waits(&mut self) {
-        let now = self.since();
-        while let Some(Reverse((at, host, key, turn))) = self.asks.peek().copied() {
-            if self.asking.is_some_and(|asking| asking <= at) {
-                return;
-            }
-            self.asks.pop();
-            let machine = &mut self.hosts[host as usize].machine;
-            let Some(Tick(next)) = machine.asks_next(key, turn, self.now) else { continue };
-            let next = next.saturating_sub(self.begun.monotonic_us).max(now);
-            if next > at {
-                self.asks.push(Reverse((next, host, key, turn)));
-                continue;
-            }
-            self.asking = Some(next);
-            self.calendar.push(Reverse((next, Due::Asks(host, key, turn))));
-        }
-    }
-
-    fn slot_asks(&mut self, host: usize, key: SlotKey, turn: u32) {
-        self.asking = None;
-        let number = u32::try_from(host).unwrap_or(0);
-        let Some(Tick(next)) = self.hosts[host].machine.asks_next(key, turn, self.now) else { return };
-        if self.queue.is_empty() || next > self.now.monotonic_us {
-            let at = next.saturating_sub(self.begun.monotonic_us);
-            self.asks.push(Reverse((at, number, key, turn)));
-            return;
-        }
-        self.step(host, Event::Asks { slot: key });
         self.ask_to_be_woken(host);
     }
 

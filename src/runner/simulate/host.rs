@@ -1,6 +1,7 @@
 //! A machine of a simulation: its execution point, and what runs there.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,7 +19,7 @@ pub(super) struct SlotSeen {
     /// Its number among the rows of a timeline.
     pub row: u32,
     /// Its type, as the summary calls it.
-    pub type_name: String,
+    pub type_name: Rc<str>,
     pub cpus: f64,
     pub pair: Pair,
     /// Since when, in microseconds since the start.

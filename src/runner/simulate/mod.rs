@@ -5,6 +5,7 @@
 
 mod actions;
 pub mod chance;
+mod counted;
 mod engine;
 mod fate;
 mod host;
@@ -13,6 +14,7 @@ pub mod plan;
 mod queue;
 mod result;
 pub mod scenario;
+mod scenario_error;
 pub mod summary;
 pub mod timeline;
 pub mod times;
@@ -22,7 +24,8 @@ pub use engine::{Play, Seen, Simulation, Tell};
 pub use fate::{Cause, Fate, Place, Whose};
 pub use plan::{MachinePlan, Plan, PlanError};
 pub use result::Played;
-pub use scenario::{Players, Scenario, ScenarioError};
+pub use scenario::{Players, Scenario};
+pub use scenario_error::ScenarioError;
 pub use summary::Summary;
 pub use timeline::Timeline;
 pub use workload::{Job, Workload, WorkloadError};

@@ -1,14 +1,13 @@
 //! What a simulation is told: the text of a scenario (`htc-scenario(5)`), read with every key that nobody knows refused.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 
 use super::chance::{Counts, Disks, Memories, Names, Times};
+use super::scenario_error::{ScenarioError, told};
 use super::times::{Days, Hours, Moment, Span, Start};
-use crate::text::similar::nearest;
 
 /// What happens in a simulation, of slots or of routes.
 #[derive(Clone, Debug, Deserialize)]
@@ -327,18 +326,6 @@ pub enum Players {
     Routes,
 }
 
-/// Why a text is no scenario.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct ScenarioError {
-    /// What is wrong.
-    pub message: String,
-    /// What may have been meant.
-    pub hint: Option<String>,
-    /// Where, in bytes of the text.
-    pub span: Range<usize>,
-}
-
 /// The largest text that is taken for a scenario, in bytes.
 pub const LARGEST: u64 = 16 << 20;
 /// The most machines and slots.
@@ -352,7 +339,7 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its place.
     pub fn read(text: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario = toml::from_str(text).map_err(|error| told(&error))?;
+        let scenario: Scenario = toml::from_str(text).map_err(|error| told(text, &error))?;
         scenario.check().map_err(|message| {
             let name = message.split('\'').nth(1).unwrap_or_default().to_owned();
             let at = if name.is_empty() { None } else { text.find(&name) };
@@ -428,29 +415,6 @@ impl Scenario {
         }
         Ok(())
     }
-}
-
-/// A message of the reader of TOML, with a guess where a key or word is not known.
-fn told(error: &toml::de::Error) -> ScenarioError {
-    let span = error.span().unwrap_or(0..0);
-    let message = error.message().to_owned();
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let (what, known) =
-        match (message.split_whitespace().take(2).collect::<Vec<_>>().as_slice(), quoted.split_first()) {
-            (["unknown", "field"], Some((name, known))) => (Some(("key", *name)), known),
-            (["unknown", "variant"], Some((name, known))) => (Some(("word", *name)), known),
-            _ => (None, &[][..]),
-        };
-    let Some((what, name)) = what else { return ScenarioError { message, hint: None, span } };
-    let lower = name.to_ascii_lowercase();
-    let by_beginning =
-        || known.iter().copied().find(|word| word.starts_with(&lower) || lower.starts_with(*word));
-    let hint = match nearest(&lower, known.iter().copied()).or_else(by_beginning) {
-        Some(near) => Some(format!("did you mean '{near}'?")),
-        None if known.is_empty() => None,
-        None => Some(format!("known here: {}", known.join(", "))),
-    };
-    ScenarioError { message: format!("unknown {what} '{name}'"), hint, span }
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub fn configure(
     };
     let settings = Settings {
         slots,
-        address: around.address.clone(),
+        address: around.address.as_str().into(),
         polling_interval: seconds("POLLING_INTERVAL", 5).max(Duration::from_secs(1)),
         update_interval: seconds("UPDATE_INTERVAL", 300).max(Duration::from_secs(1)),
         match_timeout: seconds("MATCH_TIMEOUT", 120),
@@ -234,6 +234,7 @@ impl Maker<'_> {
             amounts: laid_out.amounts,
             statics: Arc::new(statics),
             config: Arc::new(internal),
+            without_requirements: None,
             requirements,
             child_requirements,
             hooks: hooks_of(&id, None),

@@ -12,6 +12,7 @@ use crate::eval::scope::{AdRef, Scope};
 use crate::outside::{Mode, Outside};
 use crate::syntax::Dialect;
 use crate::syntax::expr::{Expr, Repr};
+use crate::syntax::name;
 
 /// The surroundings of an evaluation: the ad it is made for (MY), the other ad of a match (TARGET), and the world.
 ///
@@ -178,8 +179,15 @@ impl<'a> Context<'a> {
         .flatten()
     }
 
+    /// What is plain to see needs no evaluator: an attribute that is a literal, or that neither ad has.
     fn attribute<T>(&self, name: &[u8], convert: impl FnOnce(Computed<'_>) -> T) -> Option<Option<T>> {
-        self.run(Question::Attribute(name), convert)
+        let hash = name::hash(name);
+        let owners = |ad: Option<&'a ClassAd>| std::iter::successors(ad, |ad| ad.parent().map(AsRef::as_ref));
+        let found = owners(self.my).chain(owners(self.target)).find_map(|ad| ad.computed(name, hash))?;
+        match found {
+            Some(value) => Some(Some(convert(value))),
+            None => self.run(Question::Attribute(name), convert),
+        }
     }
 
     /// What an evaluator needs that works on no match and that nobody observes.

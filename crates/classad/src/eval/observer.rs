@@ -7,7 +7,7 @@ use bstr::{BStr, BString};
 use crate::ad::Value;
 use crate::ad::unparse::{self, Form};
 use crate::syntax::expr::Expr;
-use crate::syntax::tree::{NodeId, Tree};
+use crate::syntax::tree::{Node, NodeId, Tree, UnaryOp};
 
 /// Is told what an evaluation does, while it does it. The evaluation itself is the same with and without.
 ///
@@ -81,5 +81,14 @@ impl Part<'_> {
     /// Whether it is a literal, the value of which is plain to see.
     pub fn is_literal(&self) -> bool {
         self.tree.scalar(self.id).is_some()
+    }
+
+    /// Whether it is a call of a function, parentheses aside; known without taking the part out of its expression.
+    pub fn is_call(&self) -> bool {
+        let mut at = self.id;
+        while let Node::Unary(UnaryOp::Parentheses, inner) = self.tree.node(at) {
+            at = inner;
+        }
+        matches!(self.tree.node(at), Node::Call { .. })
     }
 }
