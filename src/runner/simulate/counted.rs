@@ -46,6 +46,9 @@ impl Simulation<'_> {
         }
         let Some(ends) = self.counted_fetch(host, key, turn) else { return };
         if self.queue.is_empty() || ends > now {
+            if ends == now {
+                self.answered = Some((now, host, key));
+            }
             self.asks.push(Reverse((ends.max(now + 1), host, key, turn)));
             return;
         }

@@ -359,13 +359,8 @@ impl<'a> Simulation<'a> {
             Due::Done(at) => self.done(at),
             Due::Tide(at) => self.tide(at),
             Due::Exit(host, starter, turn) => self.exit(host as usize, starter, turn),
-            Due::Hook(host, key, fetch) => {
-                self.answered = Some((self.since(), host, key));
-                match fetch {
-                    Fetch::Made(run) => self.hook_ends(host as usize, run),
-                    Fetch::Counted(turn) => self.counted_fetch_ends(host, key, turn),
-                }
-            }
+            Due::Hook(host, _, Fetch::Made(run)) => self.hook_ends(host as usize, run),
+            Due::Hook(host, key, Fetch::Counted(turn)) => self.counted_fetch_ends(host, key, turn),
             Due::Wake(host) => {
                 let host = host as usize;
                 if self.hosts[host].wake.take_if(|wake| *wake <= self.now.monotonic_us).is_some() {
@@ -529,6 +524,7 @@ impl<'a> Simulation<'a> {
 
     fn hook_ends(&mut self, host: usize, run: HookRun) {
         let Some(call) = self.hosts[host].fetches.remove(&run) else { return };
+        self.answered = Some((self.since(), u32::try_from(host).unwrap_or(0), call.slot));
         actions::fetch_answers(self, host, &call);
         self.ask_to_be_woken(host);
     }
