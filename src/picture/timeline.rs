@@ -53,7 +53,7 @@ const COLUMNS: usize = 525;
 /// A mark of a bundle stands for all of its kind in so much of the width.
 const MARK_WIDTH: f64 = 7.0;
 /// In characters: what there is room for.
-const LONGEST_LABEL: usize = 24;
+const LONGEST_LABEL: usize = 20;
 
 /// Draws it. `length` is in seconds, `start` says what the clock showed; more lanes than fit are bundled.
 pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String) -> String {
