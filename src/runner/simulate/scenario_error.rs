@@ -20,8 +20,11 @@ pub struct ScenarioError {
     pub span: Range<usize>,
 }
 
+/// How a table begins, the names of its key, and the keys that stand in it.
+type Table = (&'static str, &'static [&'static str], fn() -> Vec<String>);
+
 /// Tables of a scenario: how each begins, other names it is known by, and the keys that stand in it.
-const TABLES: [(&str, &[&str], fn() -> Vec<String>); 7] = [
+const TABLES: [Table; 7] = [
     ("[[machine]]", &["machine", "machines"], keys_of::<Machine>),
     ("[[jobs]]", &["jobs", "job"], keys_of::<Group>),
     ("[queue]", &["queue"], keys_of::<QueueRules>),
@@ -168,7 +171,7 @@ fn other_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String
     let known_here = || (!known.is_empty()).then(|| format!("known here: {}", known.join(", ")));
     let lower = name.to_ascii_lowercase();
     if let Some(found) = elsewhere(&|key| key == name).filter(|_| !known.contains(&name)) {
-        return Some(of((found.0, &found.1)));
+        return Some(of((found.0, found.1)));
     }
     if here.is_some() && top_level().iter().any(|key| key == name) {
         return Some(format!("'{name}' stands at the top, above all tables"));
@@ -177,7 +180,7 @@ fn other_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String
         return Some(format!("did you mean '{near}'?"));
     }
     match elsewhere(&|key| nearest(&lower, [key]).is_some()) {
-        Some(found) => Some(of((found.0, &found.1))),
+        Some(found) => Some(of((found.0, found.1))),
         None => known_here(),
     }
 }
