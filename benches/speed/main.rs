@@ -68,7 +68,7 @@ fn main() {
     let only = std::env::var("HTC_BENCH_ONLY").unwrap_or_default();
     let table = Table { place, only, rounds: if testing { 1 } else { 7 } };
     table.prepare(count);
-    println!("{:<58} {:>10} {:>10} {:>9} {:>6}", "work", "ours", "theirs", "measured", "goal");
+    println!("{:<66} {:>10} {:>10} {:>9} {:>6}", "work", "ours", "theirs", "measured", "goal");
     table.streams();
     table.starts();
 }
@@ -158,6 +158,13 @@ impl Table<'_> {
         };
         start("dump of all parameters", 2.5, dump, &["--dump"]);
         start("one value", 1.8, dump, &["LOG"]);
+        if let Some(theirs) = on_path("condor_config_val") {
+            let table = Table { rounds: self.rounds * 20, only: self.only.clone(), ..*self };
+            for (what, words) in [("dump of all parameters", ["-dump"]), ("one value", ["LOG"])] {
+                let name = format!("start: {what}, by condor_config_val of the reference");
+                table.row(&name, 0.1, &alone(dump, &words), &alone(&theirs, &words));
+            }
+        }
         for (name, program) in &PROGRAMS {
             start(&format!("{name} --version"), 1.6, Path::new(program), &["--version"]);
         }
@@ -237,7 +244,7 @@ impl Table<'_> {
 /// Prints a row.
 fn tell(name: &str, ours: &str, theirs: &str, measured: f64, goal: f64) {
     let goal = if goal.is_nan() { String::new() } else { format!("{goal:.2}") };
-    println!("{name:<58} {ours:>10} {theirs:>10} {measured:>9.2} {goal:>6}");
+    println!("{name:<66} {ours:>10} {theirs:>10} {measured:>9.2} {goal:>6}");
 }
 
 /// Runs a command line and prints the most memory that it took, in KiB. A process of its own, as the most of all children is told.

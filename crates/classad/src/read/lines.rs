@@ -16,7 +16,7 @@ impl ClassAd {
             return Ok(name);
         }
         let hash = new.unwrap_or_else(|| name::hash(name));
-        if let Some((root, tree)) = memo.like(hash, value).or_else(|| memo.get(value)) {
+        if let Some((root, tree)) = memo.recall(hash, value) {
             self.put_known(name, new, Slot::Expr(root, tree));
             return Ok(name);
         }
@@ -55,7 +55,7 @@ impl ClassAd {
             },
             _ => {
                 let end = memchr::memchr(b'\n', value)?;
-                match memo.like(hash, &value[..end]) {
+                match memo.same(hash, &value[..end]) {
                     Some((root, tree)) => (Slot::Expr(root, tree), end),
                     None => self.plain_line(value)?,
                 }

@@ -161,10 +161,21 @@ impl Memo {
         (line[0].is_ascii_alphabetic() || line[0] == b'_').then(|| (self.names.hashes[at], line))
     }
 
-    /// The expression that a text is, if it is the one that stood behind the name of that hash last, or made like it.
-    pub(crate) fn like(&self, hash: u32, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
-        let habit = self.examples.get(&hash)?;
-        habit.example.same(text).or_else(|| habit.example.made(text))
+    /// The expression that a text is, if it is the example behind the name of that hash.
+    #[inline]
+    pub(crate) fn same(&self, hash: u32, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
+        self.examples.get(&hash)?.example.same(text)
+    }
+
+    /// The expression that a text is, if it was met before, or can be made of the example behind the name of that hash. What is
+    /// met again keeps its tree, and with it the text that was printed of it: making one comes last.
+    pub(crate) fn recall(&mut self, hash: u32, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
+        if let Some(known) = self.same(hash, text).or_else(|| self.get(text)) {
+            return Some(known);
+        }
+        let (root, tree) = self.examples.get(&hash)?.example.made(text)?;
+        self.keep(text, root, &tree);
+        Some((root, tree))
     }
 
     /// The expression of that text stands behind the name of that hash.
@@ -232,7 +243,8 @@ mod tests {
             ad.take_line(format!("A = B + {unique}").as_bytes(), &mut memo).unwrap();
             assert_eq!(ad.get("a").unwrap().unparse(), format!("B + {unique}"));
         }
-        assert!(memo.tried < 2, "{}", memo.tried);
+        // Each that was parsed would have been learnt.
+        assert!(memo.examples.values().all(|habit| habit.misses == 0) && memo.examples.len() == 1);
     }
 
     #[test]

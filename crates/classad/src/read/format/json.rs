@@ -347,7 +347,7 @@ impl<'s> Reader<'_, 's, '_, '_> {
                 {
                     let part = PREFIX.len()..PREFIX.len() + inner.len();
                     let hash = new.unwrap_or_else(|| hash_of_name(name));
-                    let known = |memo: &mut Memo| memo.like(hash, inner).or_else(|| memo.get(inner));
+                    let known = |memo: &mut Memo| memo.recall(hash, inner);
                     match self.memo.as_deref_mut().and_then(known) {
                         Some((root, tree)) => ad.put_known(name, new, Slot::Expr(root, tree)),
                         None => {
