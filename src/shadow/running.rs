@@ -5,7 +5,7 @@ use bstr::BString;
 use super::ending::{JOB_POLICY, STARTER_ERROR};
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use super::reason::improved;
-use crate::classad::{ClassAd, Context, Value, references};
+use crate::classad::{ClassAd, Context, Value, is_private, references};
 use crate::job::{HoldCode, JobStatus};
 use crate::text::list;
 use crate::time::Now;
@@ -209,7 +209,8 @@ impl Shadow<'_> {
 fn tell_of_slot(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
     let context = Context::new(world).my(slot);
     let copy = |name: &[u8], told: &mut ClassAd| {
-        if let Some(expr) = slot.get(name).filter(|_| !told.contains(name)) {
+        // What opens the claim is for nobody's eyes, whoever names it.
+        if let Some(expr) = slot.get(name).filter(|_| !told.contains(name) && !is_private(name)) {
             told.insert(name, expr);
         }
     };

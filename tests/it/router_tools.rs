@@ -388,6 +388,18 @@ fn routed(config: &str, attributes: &str) -> Vec<String> {
 }
 
 #[test]
+fn jobs_are_read_in_the_mode_of_the_configuration() {
+    let config =
+        "JOB_ROUTER_ROUTE_NAMES = r\nJOB_ROUTER_ROUTE_r @=r\nREQUIREMENTS true\nSET New 010 + Y\n@r\n";
+    let made = |config: &str| -> Vec<String> {
+        let lines = routed(config, "Given = 010 + Y\n");
+        lines.into_iter().filter(|line| line.starts_with("Given") || line.starts_with("New")).collect()
+    };
+    let strict = format!("STRICT_CLASSAD_EVALUATION = true\n{config}");
+    assert_eq!(made(&strict), ["Given = 10 + Y", "New = 10 + Y"]);
+}
+
+#[test]
 fn what_entrypoints_configure_does_what_their_comments_say() {
     let plain = routed(ENTRYPOINT, "Requirements = true\nPeriodicRemove = false\nRequestCpus = 1\n");
     assert_eq!(

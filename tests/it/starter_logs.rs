@@ -209,6 +209,14 @@ fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     );
     let given: Vec<String> = told(slot, "UserLogExecuteEventAttrs = \"Place,Nothing\"");
     assert_eq!(given.iter().filter(|line| line.starts_with("Arch") || line.starts_with("Place")).count(), 2);
+    // Nobody is told what opens the claim, whoever names it; services that are none need no tokens.
+    let secret = format!(
+        "{slot}ClaimId = \"<1.2.3.4>#1#1#secret\"\nCapability = \"secret\"\nAvailableFoo = ClaimId\n"
+    );
+    let secret = secret.replace("Cpus Memory GPUs", "Cpus Foo ClaimId");
+    let given: Vec<String> =
+        told(&secret, "UserLogExecuteEventAttrs = \"Capability\"\nOAuthServicesNeeded = \"\"");
+    assert_eq!(given, ["AvailableFoo = ClaimId", "Cpus = 2"]);
     // A slot that names no resources has three.
     let given: Vec<String> = told("Cpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\n", "");
     assert_eq!(given, ["CPUs = 2", "Disk = 7", "Memory = 128"]);

@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let (mut turn, mut managed) = (0, 0);
     let mut reasons = Reasons::default();
     let mut counts = vec![0u64; setup.table.routes.len()];
-    let malformed = each_ad(&arguments.options.inputs, program, Some(stdin), |mut job| {
+    let malformed = each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
             router::forget_routing(&mut job);
         }

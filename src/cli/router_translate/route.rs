@@ -171,7 +171,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     };
     let (mut turn, mut managed) = (0u64, 0i64);
     let mut reasons = Reasons::default();
-    let malformed = each_ad(&arguments.options.inputs, program, Some(stdin), |mut job| {
+    let malformed = each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
             router::forget_routing(&mut job);
         }

@@ -183,7 +183,7 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
     let mut ads = Ads::new(&options.output, stdout);
     let malformed = if hook == HookType::JobFinalize {
         drop(stdin);
-        each_pair(&options.inputs, program, |mut source, routed| {
+        each_pair((&options.inputs, &world), program, |mut source, routed| {
             let key = router::job_key(&source, stage.world);
             if let Called::Verdict(verdict) = stage.call(hook, &route, &source, &routed, &key)?
                 && verdict.decision == HookDecision::Finalized
@@ -193,7 +193,7 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
             Ok(ads.pair(&source, &routed)?)
         })?
     } else {
-        each_ad(&options.inputs, program, Some(stdin), |mut ad| {
+        each_ad((&options.inputs, &world), program, Some(stdin), |mut ad| {
             let key = router::job_key(&ad, stage.world);
             // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route changed it.
             match stage.call(hook, &route, &ad, &ad, &key)? {
@@ -222,7 +222,7 @@ pub(super) fn finish(options: &VerbOptions, program: &Program) -> anyhow::Result
     let view = setup.config.view(&world);
     let mut ads = Ads::new(&options.output, pipe_ends().1);
     let mut failed = 0;
-    let malformed = each_pair(&options.inputs, program, |mut source, routed| {
+    let malformed = each_pair((&options.inputs, &world), program, |mut source, routed| {
         let key = router::job_key(&source, &world);
         let attributes = keyword::router(&source, &view, &world)
             .keyword

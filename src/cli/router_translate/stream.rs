@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use crate::classad::ClassAd;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
 use crate::classad::stream::AdReader;
+use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
     Input, InputOptions, Output, OutputOptions, Problem, Session as Program, open_input, pipe_ends,
 };
+use crate::world::World;
 
 /// Which ads are read.
 #[derive(Args, Clone, Debug, Default)]
@@ -24,20 +25,20 @@ pub(super) struct Inputs {
     pub files: Vec<PathBuf>,
 }
 
-/// Reads all ads of all inputs; returns how many parts of them could not be read. What is written to the output that belongs
+/// Reads all ads of all inputs in the mode of `world`; returns how many parts of them could not be read. What is written to the output that belongs
 /// to `stdin` is flushed before a read that would block.
 pub(super) fn each_ad(
-    inputs: &Inputs,
+    (inputs, world): (&Inputs, &dyn World),
     program: &Program,
     stdin: Option<Input>,
     mut take: impl FnMut(ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
-    each(inputs, program, stdin, |file| file, &mut take)
+    each((inputs, world), program, stdin, |file| file, &mut take)
 }
 
 /// Goes over the ads of all inputs as `prepare` makes them readable.
 fn each<R: Read>(
-    inputs: &Inputs,
+    (inputs, world): (&Inputs, &dyn World),
     program: &Program,
     mut stdin: Option<Input>,
     prepare: impl Fn(BufReader<Box<dyn Read + Send>>) -> R,
@@ -51,7 +52,8 @@ fn each<R: Read>(
     for path in files {
         let name = path.display().to_string();
         let (file, _) = open_input(&path, stdin.take().unwrap_or_else(|| pipe_ends().0), program)?;
-        let mut reader = AdReader::new(prepare(file), None).exact(inputs.input.strict_input);
+        let mut reader =
+            AdReader::new(prepare(file), None).exact(inputs.input.strict_input).dialect(Dialect::of(world));
         let problem = || Problem::unreadable(format!("cannot read '{name}'"));
         while let Some(record) = reader.next_ad().with_context(problem)? {
             malformed += record.errors.len() as u64;
@@ -124,13 +126,13 @@ impl Ads {
 
 /// Pairs of ads: a source and the copy behind it, as [`Ads::pair`] writes them.
 pub(super) fn each_pair(
-    inputs: &Inputs,
+    of: (&Inputs, &dyn World),
     program: &Program,
     mut take: impl FnMut(ClassAd, ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut source: Option<ClassAd> = None;
     let prepare = |file| Dashes { inner: file, line_start: true };
-    let mut malformed = each(inputs, program, None, prepare, &mut |ad| match source.take() {
+    let mut malformed = each(of, program, None, prepare, &mut |ad| match source.take() {
         None => {
             source = Some(ad);
             Ok(())

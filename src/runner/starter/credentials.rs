@@ -51,6 +51,9 @@ impl Credentials {
     }
 
     fn of(services: &[u8], user: &[u8], view: &View<'_>) -> Result<Vec<(BString, Vec<u8>)>, String> {
+        if list::split(services).next().is_none() {
+            return Ok(Vec::new());
+        }
         let knob = view.string("SEC_CREDENTIAL_DIRECTORY_OAUTH").map_err(|error| error.to_string())?;
         let Some(top) = knob.filter(|knob| !knob.value.is_empty()) else {
             return Err("SEC_CREDENTIAL_DIRECTORY_OAUTH is not set".to_owned());

@@ -25,6 +25,8 @@ enum Kind {
 pub(crate) struct Skeleton {
     text: Vec<u8>,
     holes: Vec<(u32, u32, Kind)>,
+    /// There are numbers besides those of the places: in another form, or too long.
+    others: bool,
 }
 
 impl Skeleton {
@@ -33,6 +35,7 @@ impl Skeleton {
         self.text.clear();
         self.text.extend_from_slice(text);
         self.holes.clear();
+        self.others = false;
         let mut at = 0;
         while let Some(byte) = text.get(at) {
             let (start, kind) = match byte {
@@ -40,6 +43,11 @@ impl Skeleton {
                 b'0'..=b'9' => (at, kind_of_digits(text, at)),
                 // What quoted names hold stays as it is, and what follows them.
                 b'\'' => return,
+                // A comment holds no tokens: where one is, nothing may differ.
+                b'/' if matches!(text.get(at + 1), Some(b'/' | b'*')) => {
+                    self.holes.clear();
+                    return;
+                }
                 _ => {
                     at += 1;
                     continue;
@@ -52,8 +60,10 @@ impl Skeleton {
                 },
                 _ => start + digits(&text[start..]),
             };
-            if let Some(kind) = kind {
-                self.holes.push((start as u32, end as u32, kind));
+            match kind {
+                Some(kind) => self.holes.push((start as u32, end as u32, kind)),
+                // Digits of a name are no number.
+                None => self.others |= start == 0 || !is_word(&text[start - 1]),
             }
             at = end + usize::from(kind == Some(Kind::String));
         }
@@ -175,7 +185,7 @@ impl Example {
 /// an exponent or a unit, or is a point of time.
 fn decided_by(skeleton: &Skeleton, tree: &Tree) -> Option<Box<[NodeId]>> {
     let text = &skeleton.text;
-    if skeleton.holes.len() > PLACES || !tree.text.starts_with(text) {
+    if skeleton.others || skeleton.holes.len() > PLACES || !tree.text.starts_with(text) {
         return None;
     }
     // Numbers become nodes in the order in which they stand.
@@ -241,10 +251,13 @@ fn is_number(digits: &[u8]) -> bool {
     (1..=DIGITS).contains(&digits.len()) && (digits[0] != b'0' || digits.len() == 1)
 }
 
+fn is_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_'
+}
+
 /// What the digits at a place are, unless they are part of a name, or of a number in another form.
 fn kind_of_digits(text: &[u8], at: usize) -> Option<Kind> {
     let length = digits(&text[at..]);
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let before = |count: usize| at.checked_sub(count).and_then(|at| text.get(at));
     if text.get(at + length).is_some_and(is_word) || before(1).is_some_and(is_word) {
         return None;
@@ -290,6 +303,9 @@ mod tests {
             ("a > 5", "a > 1234567890123456789", false),
             ("a > 5", "a > ", false),
             ("'b 1' > 2", "'b 1' > 3", false),
+            ("a /* \"x\" */ + 1", "a /* \"*/ ( \" */ + 1", false),
+            ("a + 1 // 5", "a + 1 // 6", false),
+            ("a == \"http://x\"", "a == \"http://y\"", true),
         ] {
             assert_eq!(fits(known, text), expected, "{known} | {text}");
         }
@@ -310,6 +326,11 @@ mod tests {
             ("a > 5K + 1", "a > 5K + 2", false),
             ("absTime(\"2026-07-01T12:00:00Z\") + 1", "absTime(\"2027-07-01T12:00:00Z\") + 1", false),
             ("a > 5 && b", "a > 5 || b", false),
+            // Numbers that the parser does not read, behind others that have no place.
+            ("b + .5 // 0.5", "b + .5 // 0.7", false),
+            ("b + 1e1 /* 10.0 */", "b + 1e1 /* 6.0 */", false),
+            ("b + 5K 5", "b + 5K 6", false),
+            ("b + 1 ? 5 : .5 0.5", "b + 1 ? 5 : .5 0.7", false),
         ] {
             let parse = |text: &str| match Expr::parse_prefix(text.as_bytes(), Dialect::old_syntax()) {
                 Ok((Expr(Repr::Node(tree, root)), _)) => (tree, root),

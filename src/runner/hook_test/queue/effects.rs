@@ -180,11 +180,16 @@ fn pieces(path: &Path, whole: impl Fn(&[u8]) -> usize, mut see: impl FnMut(&[u8]
     see(&held);
 }
 
-/// Whether a file has `text` as one of its lines, or in one.
+/// Whether a file has `text` in it.
 fn holds(path: &Path, text: &[u8]) -> bool {
     let mut found = false;
-    let lines = |piece: &[u8]| piece.rfind_byte(b'\n').map_or(0, |end| end + 1);
-    pieces(path, lines, |piece| found |= piece.contains_str(text));
+    let mut end = Vec::new();
+    pieces(path, <[u8]>::len, |piece| {
+        // What begins at the end of one piece goes on in the next.
+        end.extend_from_slice(piece);
+        found |= end.contains_str(text);
+        end.drain(..end.len().saturating_sub(text.len()));
+    });
     found
 }
 
@@ -277,6 +282,9 @@ mod tests {
             let words = words_of([path.as_path()], jobs.iter().flatten());
             assert_eq!(words, ["123456.0", "123456"].map(BString::from).into(), "{before}");
             assert!(holds(&path, b"123456.0 do") && !holds(&path, b"123456.1"), "{before}");
+            let line = [vec![b'x'; before], b"/bin/true".to_vec(), vec![b'x'; PIECE / 2]].concat();
+            std::fs::write(&path, line).unwrap();
+            assert!(holds(&path, b"/bin/true") && !holds(&path, b"/bin/false"), "{before}");
         }
     }
 
