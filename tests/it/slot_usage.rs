@@ -7,7 +7,9 @@ const BUSY: &str = "ClusterId = 1\nProcId = 0\nJobUniverse = 5\nUser = \"nobody@
 
 fn suspends(policy: &str) {
     let lines = ["WANT_SUSPEND = True", "CONTINUE = False", "PREEMPT = False", "POLLING_INTERVAL = 1"];
-    let lines = lines.into_iter().chain(["STARTER_INITIAL_UPDATE_INTERVAL = 1", "NUM_SLOTS = 1"]);
+    // On a busy machine the first update may see the job before it is the program that it runs.
+    let intervals = ["STARTER_INITIAL_UPDATE_INTERVAL = 1", "STARTER_UPDATE_INTERVAL = 1"];
+    let lines = lines.into_iter().chain(intervals).chain(["NUM_SLOTS = 1"]);
     let point = lines.fold(Point::new(), |point, line| point.knob(line));
     let starter = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
     let point = point.knob(&starter).knob(&format!("SUSPEND = {policy}")).job("busy", BUSY);
