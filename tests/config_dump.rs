@@ -529,6 +529,27 @@ fn a_macro_that_a_script_beside_the_configuration_mentions_is_not_called_unused(
 }
 
 #[test]
+fn a_copy_of_the_configuration_beside_it_reads_none_of_its_macros() {
+    let text = "SITE_MEM = 5\nSTRT = true\nSLOT1.SITE_CPU = 3\n";
+    let place = Place::new(text);
+    let (alone, _, _) = place.run(["lint"]);
+    assert!(alone.contains("STRT") && alone.contains("SITE_MEM is the site's own"), "{alone}");
+    for copy in ["condor_config.bak", "condor_config~", "old/condor_config"] {
+        fs::create_dir_all(place.path().join("old")).unwrap();
+        place.write(copy, text);
+    }
+    place.write("notes", "  #SITE_MEM += 7\nstrt @=end\n@end\n");
+    assert_eq!(place.run(["lint"]).0, alone);
+    let (out, _, _) = place.run(["--why", "STRT"]);
+    assert!(!out.contains("mentions it") && out.contains("did you mean START?"), "{out}");
+    // Whoever compares, or assigns from it, reads it.
+    place.write("check.sh", "SITE_MEM=$(condor_config_val SITE_MEM)\n");
+    place.write("check.py", "STRT == \"true\"\n");
+    let (out, _, _) = place.run(["lint"]);
+    assert!(!out.contains("SITE_MEM") && !out.contains("STRT"), "{out}");
+}
+
+#[test]
 fn the_story_of_a_value_names_definitions_conditions_and_steps() {
     let place = Place::new("A = 1\nif false\n A = 2\nendif\ninclude : more\n");
     place.write("more", "A = $(B)x\nB = $INT(C)\nC = 1+2\n");

@@ -46,7 +46,8 @@ pub(super) fn mentioned(subject: &Subject<'_>) -> FxHashMap<Vec<u8>, BString> {
     let sources: FxHashSet<PathBuf> = sources(subject).collect();
     for path in files.paths.iter().filter(|path| !sources.contains(*path)) {
         let Ok(text) = subject.world.read_file(path, Some(LARGEST)) else { continue };
-        for word in text.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).filter(|word| word.len() > 1) {
+        let words = text.lines().flat_map(|line| not_assigned(line).split(|b| !is_of_name(*b)));
+        for word in words.filter(|word| word.len() > 1) {
             let word = word.to_ascii_lowercase();
             if own.contains(&word) {
                 found.entry(word).or_insert_with(|| path.to_string_lossy().as_bytes().into());
@@ -54,6 +55,24 @@ pub(super) fn mentioned(subject: &Subject<'_>) -> FxHashMap<Vec<u8>, BString> {
         }
     }
     found
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// A line without the name that it assigns to: a copy of the configuration sets what the configuration sets, and reads
+/// none of it. The same in a line that is commented out, and with a prefix (`SLOT1.START = true`).
+fn not_assigned(line: &[u8]) -> &[u8] {
+    let text = line.trim_start_with(|c| c.is_ascii_whitespace() || c == '#');
+    let name = text.iter().take_while(|b| is_of_name(**b) || **b == b'.').count();
+    let rest = text[name..].trim_start();
+    let value =
+        rest.strip_prefix(b"=").or_else(|| rest.strip_prefix(b"+=")).or_else(|| rest.strip_prefix(b"@="));
+    match value {
+        Some(value) if name > 0 && !value.starts_with(b"=") => value,
+        _ => line,
+    }
 }
 
 /// The files of the configuration.
