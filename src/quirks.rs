@@ -316,6 +316,8 @@ quirks! {
         "the execute event of a job that is routed again names its former copy, a quick one's none", "r04, r07, r08";
     HoldEventUnexplained, "hold-event-unexplained",
         "the event of a periodic hold has neither its reason nor its codes", "r07; submit_job.cpp";
+    KerberosBesideTokensStale, "kerberos-beside-tokens-stale",
+        "the Kerberos cache of a job that has tokens too is never brought anew: one timer stands for both", "jic_shadow.cpp";
     ProxyCopyLeft, "proxy-copy-left",
         "the copied shared proxy stays behind when a later step fails", "r15";
     ThrottleZeroIsNone, "throttle-zero-is-none",

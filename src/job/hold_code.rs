@@ -31,7 +31,7 @@ codes! {
     UserRequest = 1, "`condor_hold`";
     GlobusGramError = 2, "Obsolete: Globus";
     JobPolicy = 3, "`PeriodicHold` or `OnExitHold` was true";
-    CorruptedCredential = 4, "Obsolete: a credential is broken";
+    CorruptedCredential = 4, "The access point has no credentials for the job";
     JobPolicyUndefined = 5, "A policy expression of the job was undefined";
     FailedToCreateProcess = 6, "The job could not be executed; the subcode is errno";
     UnableToOpenOutput = 7, "Its output file could not be opened";

@@ -45,6 +45,15 @@ pub enum Action {
         /// The container.
         container: BString,
     },
+    /// Say to them which image is being pulled that was not there, and the name that makes it one of ours.
+    Pulling {
+        /// The image.
+        image: BString,
+        /// That name.
+        own: BString,
+    },
+    /// Lay down docker's configuration in the directory for it (answer: `DockerConfig`); `None`: take it away.
+    DockerConfig(Option<Vec<u8>>),
     /// Start the job, PreCmd or PostCmd. Answer: `ProcessStarted` and later `ProcessEnded`, or `ProcessFailed`.
     StartProcess(Box<JobProcess>),
     /// Move the job's files. Answer: `Transferred`, unless `AbortTransfer` comes first.

@@ -127,8 +127,8 @@ impl Starter<'_> {
             self.call(now, (UPDATE_JOB_INFO, path), Vec::new(), &ad, out);
         }
         out.push(Action::OpenLog);
-        if let Some(services) = self.services_needed(now) {
-            return self.no_credentials(now, &services, out);
+        if let Some(reason) = self.no_tokens(now) {
+            return self.no_credentials(now, reason, out);
         }
         if self.asked.any() {
             return self.end_unstarted(now, out);
@@ -164,21 +164,28 @@ impl Starter<'_> {
         path.clone().unwrap_or_default()
     }
 
-    /// The OAuth services whose tokens the job needs.
-    fn services_needed(&self, now: Now) -> Option<BString> {
-        if self.setup.job.as_ref().is_ok_and(|job| job.credentials.is_some()) {
-            return None;
+    /// Why the job does not get the credentials that it needs.
+    fn no_tokens(&self, now: Now) -> Option<String> {
+        let tokens = self.setup.job.as_ref().ok().map(|job| &job.tokens);
+        let why = tokens.and_then(|tokens| tokens.missing.as_ref());
+        let services = Context::new(&self.frozen(now)).my(&self.ad).string("OAuthServicesNeeded");
+        let of = |services| {
+            format!("there are no credentials for the OAuth services that the job needs ({services})")
+        };
+        match (services, why) {
+            (Some(services), Some(why)) => Some(format!("{}: {why}", of(services))),
+            (None, Some(why)) => Some(format!("there are no credentials for the job: {why}")),
+            (Some(services), None) if tokens.is_none_or(|tokens| tokens.directory.is_none()) => {
+                Some(of(services))
+            }
+            (_, None) => None,
         }
-        Context::new(&self.frozen(now)).my(&self.ad).string("OAuthServicesNeeded")
     }
 
-    /// The starter cannot give tokens to the job (`JICLocal::initUserCredentials`). In 25.14 that is a failed
+    /// The starter cannot give credentials to the job (`JICLocal::initUserCredentials`). In 25.14 that is a failed
     /// initialization, after which everything stays as it is.
-    fn no_credentials(&mut self, now: Now, services: &[u8], out: &mut Vec<Action>) {
+    fn no_credentials(&mut self, now: Now, reason: String, out: &mut Vec<Action>) {
         self.closing.status = 1;
-        let services = services.as_bstr();
-        let reason =
-            format!("there are no credentials for the OAuth services that the job needs ({services})");
         if self.has(Quirk::StarterRefusalUntold) {
             out.push(Action::Tell(Notice::NotStarted { reason }));
             self.report(StartFailure::new("Starter failed to initialize", 0, 0), out);

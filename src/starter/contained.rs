@@ -69,7 +69,10 @@ pub(super) enum Stage {
     Files,
     Version,
     Test,
-    /// Docker: which images there are, and since when; once more before one is pulled.
+    /// Docker: what it logs in to registries with.
+    Credentials,
+    Config,
+    /// Which images there are, and since when; once more before one is pulled.
     Images {
         again: bool,
     },
@@ -202,9 +205,10 @@ impl Starter<'_> {
         }
         self.container.call = None;
         if self.asked.any() && self.container.is_preparing() && self.phase == Phase::Container {
-            self.container.stage = Stage::Idle;
+            let was = std::mem::take(&mut self.container.stage);
             let reason = "its end was asked for before it began".to_owned();
             out.push(Action::Tell(Notice::NotStarted { reason }));
+            self.note_pulled(&was, answer.0, out);
             return self.all_jobs_done(now, out);
         }
         let (exit, output, errors) = answer;
@@ -212,7 +216,7 @@ impl Starter<'_> {
             Stage::Version => self.version_known(now, exit, output, errors, out),
             Stage::Test if exit == Some(Exit::Code(0)) => self.start_contained(now, out),
             Stage::Test => self.container_failed(now, container::test_failure(output), out),
-            Stage::Idle | Stage::Files | Stage::OpenFiles | Stage::Wait { .. } => {}
+            Stage::Idle | Stage::Files | Stage::Config | Stage::OpenFiles | Stage::Wait { .. } => {}
             stage => self.docker_answered(now, stage, (exit, output, errors), out),
         }
     }

@@ -30,16 +30,66 @@ type Answer<'a> = (Option<Exit>, &'a [u8], &'a [u8]);
 impl Starter<'_> {
     /// A job for docker: whether its image is there.
     pub(super) fn start_docker(&mut self, now: Now, out: &mut Vec<Action>) {
-        match self.with_inputs(now, DockerNames::find) {
-            Some(Ok(names)) => {
-                let call = container::images_call(&names);
-                self.container.docker = Some(names);
-                self.container.ended = None;
-                self.container.pulled = false;
-                self.ask(Stage::Images { again: false }, call, out);
-            }
+        let names = match self.with_inputs(now, DockerNames::find) {
+            Some(Ok(names)) => names,
+            Some(Err(failure)) => return self.container_failed(now, failure, out),
+            None => return,
+        };
+        let sends = names.config.is_some();
+        self.container.docker = Some(names);
+        self.container.ended = None;
+        self.container.pulled = false;
+        match sends {
+            true => self.ask_for_credentials(now, out),
+            false => self.ask_for_images(false, out),
+        }
+    }
+
+    fn ask_for_images(&mut self, again: bool, out: &mut Vec<Action>) {
+        if let Some(call) = self.container.docker.as_ref().map(container::images_call) {
+            self.ask(Stage::Images { again }, call, out);
+        }
+    }
+
+    /// Only an access point has credentials; without one 25.14 gives docker an empty configuration.
+    fn ask_for_credentials(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.setup.moves.is_none() {
+            let text =
+                "DockerSendCredentials needs the job's access point (--as shadow): docker has no credentials";
+            out.push(Action::Tell(Notice::Warning(text.to_owned())));
+            return self.lay_config(container::config(&ClassAd::new()), out);
+        }
+        match self.with_inputs(now, container::producer_call) {
+            Some(Ok(call)) => self.ask(Stage::Credentials, call, out),
             Some(Err(failure)) => self.container_failed(now, failure, out),
             None => {}
+        }
+    }
+
+    fn lay_config(&mut self, config: Vec<u8>, out: &mut Vec<Action>) {
+        self.phase = Phase::Container;
+        self.container.stage = Stage::Config;
+        out.push(Action::DockerConfig(Some(config)));
+    }
+
+    /// Docker's configuration is there, or cannot be.
+    pub(super) fn config_laid(&mut self, now: Now, failure: Option<String>, out: &mut Vec<Action>) {
+        match failure {
+            _ if self.container.stage != Stage::Config => {}
+            _ if self.asked.any() => self.all_jobs_done(now, out),
+            None => self.ask_for_images(false, out),
+            Some(why) => {
+                let text = format!("Cannot write docker creds: {why}");
+                self.container_failed(now, StartFailure::silent(text), out);
+            }
+        }
+    }
+
+    /// The end was asked for while an image was pulled: one that is there all the same is ours, and goes with the others.
+    pub(super) fn note_pulled(&mut self, was: &Stage, exit: Option<Exit>, out: &mut Vec<Action>) {
+        let tag = self.container.docker.as_ref().map(DockerNames::tag);
+        if let (Stage::Pull, Some(Exit::Code(0)), Some(tag)) = (was, exit, tag) {
+            self.side_call(tag, out);
         }
     }
 
@@ -53,6 +103,10 @@ impl Starter<'_> {
         let Some(names) = self.container.docker.clone() else { return };
         let success = exit == Some(Exit::Code(0));
         match stage {
+            Stage::Credentials => match container::config_of(exit, output, &self.frozen(now)) {
+                Ok(config) => self.lay_config(config, out),
+                Err(failure) => self.container_failed(now, failure, out),
+            },
             Stage::Images { .. } if exit.is_none() => {
                 let text = format!("DOCKER cannot be executed: {}", errors.as_bstr());
                 self.container_failed(now, StartFailure::silent(text), out);
@@ -73,7 +127,7 @@ impl Starter<'_> {
                 } else if self.container.images.iter().any(present) {
                     self.launch(now, out);
                 } else {
-                    self.ask(Stage::Images { again: true }, container::images_call(&names), out);
+                    self.ask_for_images(true, out);
                 }
             }
             Stage::Prune => self.prune(now, output, success, out),
@@ -88,8 +142,15 @@ impl Starter<'_> {
                 let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
                 self.container_failed(now, failure, out);
             }
-            Stage::Create if success => self.ask(Stage::Tag, names.tag(), out),
-            Stage::Create => self.create_failed(now, exit, errors, out),
+            Stage::Create => {
+                if names.config.is_some() {
+                    out.push(Action::DockerConfig(None));
+                }
+                match success {
+                    true => self.ask(Stage::Tag, names.tag(), out),
+                    false => self.create_failed(now, exit, errors, out),
+                }
+            }
             Stage::Tag => {
                 self.container.stage = Stage::OpenFiles;
                 let files = self.container.process.as_ref().map(|process| process.files.clone());
@@ -120,6 +181,7 @@ impl Starter<'_> {
             | Stage::Files
             | Stage::Version
             | Stage::Test
+            | Stage::Config
             | Stage::OpenFiles
             | Stage::Wait { .. } => {}
         }
@@ -138,6 +200,10 @@ impl Starter<'_> {
         let next = self.container.pruning.as_mut().and_then(|pruning| pruning.next(&names, output, success));
         if let Some(call) = next {
             return self.ask(Stage::Prune, call, out);
+        }
+        if names.own != names.image && !self.container.images.iter().any(|one| one.name == names.image) {
+            let (image, own) = (names.image.clone(), names.own.clone());
+            out.push(Action::Pulling { image, own });
         }
         if let Some(call) = self.with_inputs(now, |inputs| names.pull(inputs)) {
             self.ask(Stage::Pull, call, out);
@@ -437,8 +503,11 @@ impl Starter<'_> {
             self.container.pauses = call.argv.iter().any(|word| word == "pause");
             out.push(Action::RunTool(id, Box::new(call)));
         } else if let Some(waiting) = self.container.waiting.take() {
+            // Only who waits in the container's phase is called: whoever has left it meanwhile has no use for the answer.
             let (stage, call) = *waiting;
-            self.ask(stage, call, out);
+            if self.phase == Phase::Container {
+                self.ask(stage, call, out);
+            }
         }
     }
 

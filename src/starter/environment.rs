@@ -111,8 +111,11 @@ impl Publication<'_> {
         }
         set("_CONDOR_MACHINE_AD", in_scratch(b".machine.ad"));
         set("_CONDOR_JOB_AD", in_scratch(b".job.ad"));
-        if let Some(directory) = &self.job.credentials {
+        if let Some(directory) = &self.job.tokens.directory {
             set("_CONDOR_CREDS", directory.clone());
+        }
+        if let Some(cache) = &self.job.tokens.cache {
+            set("KRB5CCNAME", [b"FILE:", &cache[..]].concat().into());
         }
         set("_CHIRP_DELAYED_UPDATE_PREFIX", settings.chirp_prefix.clone());
         if let (true, Some(home)) = (settings.sets_home, self.home) {

@@ -78,6 +78,8 @@ pub enum Event {
     Transferred(Box<Transferred>),
     /// The answer to `OpenFiles`: why those that cannot be opened cannot.
     FilesOpened(Vec<StartFailure>),
+    /// Docker's configuration is laid down, or why it could not be.
+    DockerConfig(Option<String>),
     /// The process of a `StartProcess` runs (its exec succeeded).
     ProcessStarted {
         /// Its process id.
@@ -116,6 +118,11 @@ pub enum Event {
 }
 
 impl Event {
+    /// A process ended so: no core file, and nothing that wrapper or java left.
+    pub fn process_ended(exit: Exit, usage: FamilyUsage) -> Self {
+        Event::ProcessEnded { exit, inside: None, usage, core: false, wrapper_failure: None, java: None }
+    }
+
     /// Its name in [`super::TRANSITIONS`].
     pub fn name(&self) -> &'static str {
         match self {
@@ -129,6 +136,7 @@ impl Event {
             Event::ToolEnded { .. } => "tool ended",
             Event::Transferred(_) => "transferred",
             Event::FilesOpened(_) => "files opened",
+            Event::DockerConfig(_) => "docker config",
             Event::ProcessStarted { .. } => "process started",
             Event::ProcessFailed(_) => "process failed",
             Event::ProcessEnded { .. } => "process ended",

@@ -44,8 +44,19 @@ pub struct JobInfo {
     pub overrides: [Option<BString>; 3],
     /// Whether its files come to the scratch directory: its program too, unless the ad says otherwise.
     pub transfers: bool,
-    /// The directory of the tokens that it has of its access point.
-    pub credentials: Option<BString>,
+    /// What it has of its user's credentials.
+    pub tokens: Tokens,
+}
+
+/// What a job has of its user's credentials.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// The directory that `_CONDOR_CREDS` names.
+    pub directory: Option<BString>,
+    /// The Kerberos cache that `KRB5CCNAME` names.
+    pub cache: Option<BString>,
+    /// Why it does not get those that it needs: it is not started.
+    pub missing: Option<String>,
 }
 
 impl JobInfo {
@@ -198,7 +209,7 @@ pub fn read(
         files,
         overrides: overrides.files.clone(),
         transfers: false,
-        credentials: None,
+        tokens: Tokens::default(),
     })
 }
 

@@ -1,9 +1,12 @@
 //! The machine at the start of the job: what it runs in, its process, and what keeps that from being started.
 
+use std::path::PathBuf;
+
 use super::action::{Action, JobProcess, Notice};
 use super::container::{self, Runtime};
+use super::environment::Publication;
 use super::failure::{StartFailure, hold_code};
-use super::isolation;
+use super::isolation::{self, Isolation};
 use super::java::JAVA_UNIVERSE;
 use super::job_run::Process;
 use super::limits::{self, GroupPlan};
@@ -16,7 +19,7 @@ use super::usage::Meter;
 use crate::classad::Context;
 use crate::quirks::Quirk;
 use crate::time::Now;
-use crate::world::{FileKind, World as _};
+use crate::world::{FileKind, World};
 
 /// `JobUniverse` of jobs below which nothing is mounted.
 const LOCAL_UNIVERSE: i64 = 12;
@@ -27,7 +30,9 @@ const ENOSYS: i32 = 38;
 impl Starter<'_> {
     /// The job.
     pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
-        let Ok(job) = self.setup.job.clone() else { return };
+        if self.setup.job.is_err() {
+            return;
+        }
         if self.faulted(now, Moment::Start, out) || self.faulted(now, Moment::Environment, out) {
             return;
         }
@@ -41,7 +46,7 @@ impl Starter<'_> {
         {
             return self.start_failed(now, failure, out);
         }
-        let (runtime, mut late) = match self.choose_runtime(now, out) {
+        let (runtime, late) = match self.choose_runtime(now, out) {
             Ok(chosen) => chosen,
             Err(failure) => return self.start_failed(now, failure, out),
         };
@@ -56,71 +61,18 @@ impl Starter<'_> {
             }
             return self.start_docker(now, out);
         }
-        let setting = &self.setup.settings.mount_under_scratch;
-        let no_mounts = !self.setup.settings.isolation.mounts;
-        let mut mounts = match process::mounts(setting, &self.ad, &self.setup.scratch, &world) {
-            // Its namespace is that of the machine (PER_JOB_NAMESPACES), where nothing is bound over anything.
-            Ok(Some(_)) if no_mounts && self.setup.can_mount && !self.has(Quirk::PerJobNamespacesFails) => {
-                let reason = "PER_JOB_NAMESPACES is false: the job sees the machine's own directories (MOUNT_UNDER_SCRATCH)";
-                let reason = reason.to_owned();
-                out.push(Action::Tell(Notice::Once { subject: "per-job-namespaces", reason }));
-                None
-            }
-            Ok(mounts) if self.setup.can_mount && universe != LOCAL_UNIVERSE => mounts,
-            Ok(_) => None,
+        let mounts = match self.mounts(&world, universe != LOCAL_UNIVERSE, out) {
+            Ok(mounts) => mounts,
             Err(failure) => return self.start_failed(now, failure, out),
         };
-        // Also where none of the directories is there (c40 012).
-        let private_shm = self.setup.settings.private_shm && mounts.is_some();
-        // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
-        // bound next.
-        if let Some(mounts) = &mut mounts {
-            mounts.retain(|(_, target)| !self.setup.scratch.starts_with(target));
-        }
         // What comes after sees the job's, also if arguments or environment keep it from being started.
         self.temporary = process::temporary(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
-        let mounts = mounts.unwrap_or_default();
         if self.faulted(now, Moment::Isolation, out) {
             return;
         }
-        let about = self.publication(&job, &world, &self.temporary, &[]);
-        let (isolation, told) = match isolation::plan(&about, runtime != Runtime::Plain, self.setup.can_mount)
-        {
-            Ok(planned) => planned,
-            Err(failure) if !failure.after_event => return self.start_failed(now, failure, out),
-            Err(failure) => {
-                late.get_or_insert(failure);
-                Default::default()
-            }
-        };
-        let late = late.or_else(|| isolation::network_fault(&isolation, self.setup.quirks));
-        let planned = process::job(&about, &self.setup.own_environment, mounts).map(|mut process| {
-            if let Some(shell) = &self.setup.shell {
-                // In an image there is one shell for sure.
-                let shell = if runtime == Runtime::Plain { shell.clone() } else { "/bin/sh".into() };
-                process = process::shell(process, &shell, &self.setup.scratch);
-            }
-            process.failures.splice(0..0, late);
-            process = isolation::isolated(process, isolation, &about);
-            if runtime == Runtime::Plain {
-                process = process::wrapped(process, &about);
-            }
-            process.failures.extend(self.late_faults(&process));
-            if no_mounts && (!process.mounts.is_empty() || process.isolation.namespaces.processes) {
-                process.failures.push(process::execute_failed(
-                    &process,
-                    "",
-                    ENOSYS,
-                    "Function not implemented",
-                ));
-            }
-            process
-        });
-        let group = limits::plan(&about, self.setup.no_groups.as_deref());
         let java = universe == JAVA_UNIVERSE;
-        out.extend(told.into_iter().map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason })));
-        let planned = planned.map(|process| self.in_group(JobProcess { java, ..process }, group, out));
-        match planned {
+        let process = self.process(&world, (runtime, late), mounts, out);
+        match process.map(|process| JobProcess { java, ..process }) {
             Ok(process) if runtime == Runtime::Singularity => {
                 let mounts = process.mounts.iter().filter(|(_, target)| {
                     world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory)
@@ -131,10 +83,92 @@ impl Starter<'_> {
             Ok(process) => {
                 self.list_environment(&process.environment, out);
                 self.phase = Phase::Starting;
-                out.push(Action::StartProcess(Box::new(JobProcess { private_shm, ..process })));
+                out.push(Action::StartProcess(Box::new(process)));
             }
             Err(failure) => self.start_failed(now, failure, out),
         }
+    }
+
+    /// What is bound over directories of the machine; `None`: nothing can be.
+    fn mounts(
+        &self,
+        world: &dyn World,
+        may_bind: bool,
+        out: &mut Vec<Action>,
+    ) -> Result<Option<Vec<(PathBuf, PathBuf)>>, StartFailure> {
+        let setting = &self.setup.settings.mount_under_scratch;
+        let mounts = process::mounts(setting, &self.ad, &self.setup.scratch, world)?;
+        let no_mounts = !self.setup.settings.isolation.mounts;
+        // Its namespace is that of the machine (PER_JOB_NAMESPACES), where nothing is bound over anything.
+        if mounts.is_some() && no_mounts && self.setup.can_mount && !self.has(Quirk::PerJobNamespacesFails) {
+            let reason = "PER_JOB_NAMESPACES is false: the job sees the machine's own directories (MOUNT_UNDER_SCRATCH)";
+            let reason = reason.to_owned();
+            out.push(Action::Tell(Notice::Once { subject: "per-job-namespaces", reason }));
+            return Ok(None);
+        }
+        let mut mounts = mounts.filter(|_| self.setup.can_mount && may_bind);
+        // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
+        // bound next.
+        if let Some(mounts) = &mut mounts {
+            mounts.retain(|(_, target)| !self.setup.scratch.starts_with(target));
+        }
+        Ok(mounts)
+    }
+
+    /// The job's process with all that is put around it. The failure that is given is found out only when the standard
+    /// files are open.
+    fn process(
+        &mut self,
+        world: &dyn World,
+        (runtime, late): (Runtime, Option<StartFailure>),
+        mounts: Option<Vec<(PathBuf, PathBuf)>>,
+        out: &mut Vec<Action>,
+    ) -> Result<JobProcess, StartFailure> {
+        let Ok(job) = self.setup.job.clone() else { return Err(StartFailure::silent("there is no job")) };
+        // Also where none of the directories is there (c40 012).
+        let private_shm = self.setup.settings.private_shm && mounts.is_some() && runtime == Runtime::Plain;
+        let about = self.publication(&job, world, &self.temporary, &[]);
+        let planned = isolation::plan(&about, runtime != Runtime::Plain, self.setup.can_mount);
+        let ((isolation, told), late) = match planned {
+            Ok(planned) => (planned, late),
+            Err(failure) if !failure.after_event => return Err(failure),
+            Err(failure) => (Default::default(), late.or(Some(failure))),
+        };
+        let late = late.or_else(|| isolation::network_fault(&isolation, self.setup.quirks));
+        let process = process::job(&about, &self.setup.own_environment, mounts.unwrap_or_default());
+        let process = process.map(|process| self.surrounded(process, (runtime, late), isolation, &about));
+        let group = limits::plan(&about, self.setup.no_groups.as_deref());
+        out.extend(told.into_iter().map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason })));
+        process.map(|process| self.in_group(JobProcess { private_shm, ..process }, group, out))
+    }
+
+    /// A shell in its place, where one is wanted; namespaces and wrapper; what of these cannot be.
+    fn surrounded(
+        &self,
+        process: JobProcess,
+        (runtime, late): (Runtime, Option<StartFailure>),
+        isolation: Isolation,
+        about: &Publication<'_>,
+    ) -> JobProcess {
+        let is_plain = runtime == Runtime::Plain;
+        let mut process = match &self.setup.shell {
+            Some(shell) if is_plain => process::shell(process, shell, &self.setup.scratch),
+            // In an image there is one shell for sure.
+            Some(_) => process::shell(process, &"/bin/sh".into(), &self.setup.scratch),
+            None => process,
+        };
+        process.failures.splice(0..0, late);
+        process = isolation::isolated(process, isolation, about);
+        if is_plain {
+            process = process::wrapped(process, about);
+        }
+        process.failures.extend(self.late_faults(&process));
+        let no_mounts = !self.setup.settings.isolation.mounts;
+        if no_mounts && (!process.mounts.is_empty() || process.isolation.namespaces.processes) {
+            let text = "Function not implemented";
+            process.failures.push(process::execute_failed(&process, "", ENOSYS, text));
+        }
+        process
     }
 
     /// The job's process with its control group, and what is told of that.

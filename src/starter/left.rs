@@ -52,6 +52,20 @@ pub enum Left {
         /// Its id.
         gid: u32,
     },
+    /// An image is being pulled that was not there.
+    Pull {
+        /// Its name.
+        image: String,
+        /// The name that makes it one of ours when it is there.
+        own: String,
+    },
+    /// A logical volume.
+    Volume {
+        /// Its group.
+        group: String,
+        /// Its name.
+        name: String,
+    },
     /// A container.
     Container {
         /// Its name.
@@ -112,7 +126,7 @@ pub fn container_of_recovery(text: &[u8]) -> Option<String> {
 /// with what stands beside it.
 pub fn starter_of(name: &str) -> Option<i32> {
     let rest = name.strip_prefix("dir_")?;
-    let rest = [".recover", ".left.lock", ".left", ".disk"]
+    let rest = [".recover", ".left.lock", ".left", ".disk", ".docker"]
         .iter()
         .find_map(|end| rest.strip_suffix(end))
         .unwrap_or(rest);
@@ -134,6 +148,7 @@ mod tests {
             ("dir_12.3.recover", Some(12)),
             ("dir_12.left", Some(12)),
             ("dir_12.3.left.lock", Some(12)),
+            ("dir_12.docker", Some(12)),
             ("dir_12.", None),
             ("dir_12.x", None),
             ("dir_x", None),

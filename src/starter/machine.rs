@@ -88,6 +88,33 @@ pub struct Setup<'w> {
     pub shell: Option<BString>,
 }
 
+impl<'w> Setup<'w> {
+    /// A job with nothing around it: no slot, no hooks, no control group, nobody who moves files.
+    pub fn alone(world: &'w dyn World, ad: ClassAd, job: Result<JobInfo, Refusal>, scratch: PathBuf) -> Self {
+        Setup {
+            world,
+            quirks: Quirks::None,
+            ad,
+            machine: None,
+            job,
+            settings: Settings::default(),
+            hooks: Hooks::default(),
+            scratch,
+            starter_pid: 1,
+            own_environment: Vec::new(),
+            slot: BString::default(),
+            home: None,
+            output_ad: None,
+            can_mount: false,
+            hook_timeout: None,
+            no_groups: Some("nothing is run".to_owned()),
+            surroundings: Surroundings::default(),
+            moves: None,
+            shell: None,
+        }
+    }
+}
+
 /// The hooks that run, and the numbers of all calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -227,6 +254,7 @@ impl<'w> Starter<'w> {
             }
             Event::Transferred(done) => self.transferred(now, &done, out),
             Event::FilesOpened(failures) => self.files_opened(now, failures, out),
+            Event::DockerConfig(failure) => self.config_laid(now, failure, out),
             Event::ProcessStarted { pid } => self.process_started(now, pid, out),
             Event::ProcessFailed(failures) => self.process_failed(now, failures, out),
             Event::ProcessEnded { exit, inside, usage, core, wrapper_failure, java } => {

@@ -127,6 +127,7 @@ pub const TRANSITIONS: &[Transition] = &[
     leads("pre script", "asked", ENDING),
     leads("pre script", "timeout", ENDING),
     leads("container", "files opened", &["starting", "exiting", "moving", "removing", "finished"]),
+    leads("container", "docker config", ENDING),
     leads("container", "tool ended", &["starting", "running", "post script", "exiting", "moving", "removing", "finished"]),
     leads("container", "timeout", ENDING),
     leads("container", "asked", ENDING),

@@ -117,20 +117,34 @@ impl Starter<'_> {
             }
             other => other,
         };
+        if self.notes(request, out) {
+            self.end_where_it_is(now, out);
+        }
+    }
+
+    /// Notes what is asked for; whether anything ends of it.
+    fn notes(&mut self, request: Request, out: &mut Vec<Action>) -> bool {
         match request {
-            Request::Suspend => return self.suspend(out),
-            Request::Continue => return self.resume(out),
-            Request::Update if self.phase == Phase::Running => {
-                return self.measure(Measuring::Update { vacating: self.asked.vacate.is_some() }, out);
+            Request::Suspend => {
+                self.suspend(out);
+                return false;
             }
-            Request::Update => return,
+            Request::Continue => {
+                self.resume(out);
+                return false;
+            }
+            Request::Update if self.phase == Phase::Running => {
+                self.measure(Measuring::Update { vacating: self.asked.vacate.is_some() }, out);
+                return false;
+            }
+            Request::Update => return false,
             Request::Graceful(Some(vacate)) if vacate.holds() => {
                 (self.asked.held_by_slot, self.asked.last) = (true, LastRequest::Hold);
                 self.note_hold(vacate, out);
             }
             Request::Fast(Some(vacate)) if vacate.holds() => {
                 if self.asked.is_fast() {
-                    return;
+                    return false;
                 }
                 self.asked.held_by_slot = true;
                 self.asked.fast = Fast::ForHold;
@@ -139,7 +153,7 @@ impl Starter<'_> {
             }
             Request::Graceful(vacate) => {
                 if self.asked.graceful || self.asked.is_fast() {
-                    return;
+                    return false;
                 }
                 self.asked.graceful = true;
                 self.asked.last = LastRequest::Graceful;
@@ -154,7 +168,7 @@ impl Starter<'_> {
                     {
                         out.push(Action::KillFamily);
                     }
-                    return;
+                    return false;
                 }
                 self.asked.graceful_until = None;
                 self.asked.vacate = vacate.or(self.asked.vacate.take());
@@ -168,6 +182,11 @@ impl Starter<'_> {
                 self.asked.vacate = why.or(self.asked.vacate.take());
             }
         }
+        true
+    }
+
+    /// The end comes, as far as the job has got.
+    fn end_where_it_is(&mut self, now: Now, out: &mut Vec<Action>) {
         if self.asked.any() && !self.asked.is_fast() && self.asked.graceful_until.is_none() {
             self.asked.graceful_until = Some(now.tick().plus(self.setup.settings.graceful_timeout));
         }

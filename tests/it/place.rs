@@ -80,7 +80,8 @@ impl Place {
         let config = self.path("condor_config");
         let execute = self.path("execute");
         let text = format!(
-            "LOCAL_DIR = {}\nEXECUTE = {}\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = FARM\n{}",
+            // Whether the machine has an account for HTCondor's daemons is all one.
+            "LOCAL_DIR = {}\nEXECUTE = {}\nCONDOR_IDS = 0.0\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = FARM\n{}",
             self.home.path().display(),
             execute.display(),
             self.knobs

@@ -275,3 +275,24 @@ fn a_local_name_has_knobs_of_its_own() {
         assert!(stdout.contains(&format!("\nRank = {rank}\n")), "{arguments:?}: {stdout}");
     }
 }
+
+/// Runtimes are asked with the environment that a starter of these slots would have.
+#[test]
+fn runtimes_are_asked_with_the_variables_that_count() {
+    for (word, words) in [("ads", vec!["ads"]), ("explain", vec!["explain", "START"]), ("-n", vec!["-n"])] {
+        for (no_env, has) in [(true, false), (false, true)] {
+            let point = Point::new().arguments([]);
+            let docker = point.path("docker");
+            let text = format!("#!/bin/sh\nenv >> {}\nexit 1\n", point.path("variables").display());
+            crate::sandbox::write_executable(&docker, text.as_bytes());
+            let starter = env!("CARGO_BIN_EXE_htc-starter-run");
+            let point = point.knob(&format!("DOCKER = {}\nSTARTER = {starter}", docker.display()));
+            let mut command = point.command();
+            command.args(&words).args(no_env.then_some("--no-env")).env("_CONDOR_NO_SUCH_KNOB", "x");
+            let output = command.output().unwrap();
+            let asked = std::fs::read_to_string(point.path("variables")).unwrap_or_default();
+            assert!(asked.contains("PATH="), "{word}: {}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(asked.contains("_CONDOR_NO_SUCH_KNOB="), has, "{word} {no_env}: {asked}");
+        }
+    }
+}

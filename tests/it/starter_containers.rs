@@ -24,9 +24,11 @@ inspect)
             "$(cat $state/code 2>/dev/null || echo 0)"
         printf 'DockerError="%s"\nOOMKilled="%s"\n' "$(cat $state/error 2>/dev/null)" "$(cat $state/oom 2>/dev/null)" ;;
     esac ;;
-pull) echo "docker pull $3" >> $calls
+pull) echo "docker pull $3" >> $calls; [ -z "$DOCKER_CONFIG" ] || cat $DOCKER_CONFIG/config.json > $state/pull.config
+    [ ! -e $state/pipe ] || { echo $$ > $state/pipe; exec sleep 600; }
     [ ! -e $state/nopull ] || { printf 'no such\nimage\n' >&2; exit 1; } ;;
-create) echo "docker create" >> $calls; printf '%s\n' "$@" > $state/created
+rmi) echo "docker rmi $2" >> $calls; : > $state/images ;;
+create) echo "docker create" >> $calls; [ -z "$DOCKER_CONFIG" ] || cat $DOCKER_CONFIG/config.json > $state/create.config; printf '%s\n' "$@" > $state/created
     [ ! -e $state/nocreate ] || { printf 'bad\noption\n' >&2; exit 125; } ;;
 start) echo "docker start" >> $calls
     sh $state/job & echo $! > $state/pid
@@ -45,7 +47,7 @@ echo "singularity $*" >> $calls
 case "$*" in
 --version) echo "apptainer version 1.3.2" ;;
 *" test "*) env | sort > @STATE@/env; [ ! -e @STATE@/untestable ] || { printf '\033[31mFATAL:\033[0m no\nmore\n'; exit 255; } ;;
-*) while [ "$1" != /img.sif ]; do shift; done; shift; exec "$@" ;;
+*) while case $1 in /img.sif | */pilot/images/*) false ;; esac; do shift; done; shift; exec "$@" ;;
 esac
 "#;
 
@@ -60,27 +62,27 @@ fn double(place: &Place, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-fn with_docker() -> Place {
+pub(crate) fn with_docker() -> Place {
     let place = Place::new().noting();
     let docker = double(&place, "docker", DOCKER);
     fs::write(place.path("state/job"), "exit 0\n").unwrap();
     place.knob(&format!("DOCKER = {docker}"))
 }
 
-fn with_singularity() -> Place {
+pub(crate) fn with_singularity() -> Place {
     let place = Place::new().noting();
     let singularity = double(&place, "singularity", SINGULARITY);
     place.knob(&format!("SINGULARITY = {singularity}\nMOUNT_UNDER_SCRATCH ="))
 }
 
-const IMAGE: &str =
+pub(crate) const IMAGE: &str =
     "Cmd = \"/bin/true\"\nArguments = \"a 'b c'\"\nWantDocker = true\nDockerImage = \"alpine:3\"";
 
 /// What is called for an image that is not there, until the container is started.
 const BEFORE: &str = "prepare\ndocker images --format\ndocker tags\ndocker images --format\ndocker tags\n\
                       docker pull alpine:3\ndocker create\ndocker tag\ndocker architecture\ndocker start\n";
 
-fn assert_clean(ran: &Ran) {
+pub(crate) fn assert_clean(ran: &Ran) {
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
@@ -439,7 +441,7 @@ fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_w
         ran.told.lines().filter(|line| !line.contains("FARM") && line.contains("warning: ")).collect();
     assert_eq!(told.len(), 2, "{}", ran.told);
     assert!(
-        told[0].contains("ENCRYPT_EXECUTE_DIRECTORY is not done here") && told[0].ends_with(", line 4)"),
+        told[0].contains("ENCRYPT_EXECUTE_DIRECTORY is not done here") && told[0].ends_with(", line 5)"),
         "{told:?}"
     );
     assert!(told[1].contains("2 settings are for what is not here"), "{told:?}");

@@ -1,7 +1,6 @@
-//! What a starter is given by its daemons: options, tokens.
+//! What a starter is given by its daemons: options.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use crate::place::{Place, shell};
 
@@ -53,48 +52,4 @@ fn a_starter_of_a_schedd_ends_with_what_the_schedd_is_to_do_with_the_job() {
         assert_eq!(numbers.join(" "), events, "{log}");
         assert!(ran.left.is_empty(), "{:?}", ran.left);
     }
-}
-
-/// `CredDirCreator` (cred_dir.cpp); the directory is open to all there.
-#[test]
-fn a_played_access_point_gives_a_job_its_tokens_and_they_are_gone_with_it() {
-    let place = |mode: u32| {
-        let place = Place::new().noting().option(&["--as", "shadow"]);
-        let tokens = place.path("tokens/nobody");
-        fs::create_dir_all(&tokens).unwrap();
-        let token = tokens.join("scitokens_x.use");
-        fs::write(&token, "secret\n").unwrap();
-        fs::set_permissions(&token, fs::Permissions::from_mode(mode)).unwrap();
-        let knob = format!("SEC_CREDENTIAL_DIRECTORY_OAUTH = {}", place.path("tokens").display());
-        place.knob(&knob)
-    };
-    let needs = "ShouldTransferFiles = \"NO\"\nOAuthServicesNeeded = \"scitokens*x\"\nOut = \"out\"";
-    let script = "cd $_CONDOR_CREDS; pwd; stat -c %a . *; cat *";
-    let own = place(0o600);
-    let ran = own.run(&format!("{}\n{needs}", shell(script)));
-    assert!(ran.has("JobStatus = 4") && ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
-    let out = fs::read_to_string(own.path("iwd/out")).unwrap();
-    let (directory, rest) = out.split_once('\n').unwrap();
-    assert!(directory.ends_with("/.condor_creds") && rest == "700\n600\nsecret\n", "{out}");
-    assert!(ran.told.contains("laid down once"), "{}", ran.told);
-    assert!(ran.left.is_empty(), "{:?}", ran.left);
-    // A scratch directory that is kept has none either.
-    let kept = own.path("iwd/kept");
-    let moved = place(0o600).knob(&format!("STARTER_MOVE_WORKING_DIR_ON_EXIT = {}", kept.display()));
-    moved.run(&format!("{}\n{needs}", shell("exit 0")));
-    assert!(!kept.join("scratch/.condor_creds").exists() && !kept.join(".condor_creds").exists());
-    for (mode, knob, services, why) in [
-        (0o644, "", "scitokens*x", "others may read or write it"),
-        (0o600, "", "other", "No such file"),
-        (0o600, "", "../nobody/scitokens", "is no name of a file"),
-        (0o600, "SEC_CREDENTIAL_DIRECTORY_OAUTH =", "scitokens*x", "is not set"),
-    ] {
-        let place = place(mode).knob(knob);
-        let needs = needs.replace("scitokens*x", services);
-        let ran = place.run(&format!("{}\n{needs}", shell("exit 0")));
-        assert!(!ran.has("JobStatus = 4") && ran.told.contains(why), "{services}: {}{}", ran.ad, ran.told);
-        assert!(ran.left.is_empty() && !place.path("iwd/out").exists(), "{:?}", ran.left);
-    }
-    let trusting = place(0o644).knob("TRUST_CREDENTIAL_DIRECTORY = true");
-    assert!(trusting.run(&format!("{}\n{needs}", shell("exit 0"))).has("JobStatus = 4"));
 }

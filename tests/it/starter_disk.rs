@@ -7,6 +7,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 
 use crate::place::{Place, heard, send, shell};
+use crate::sandbox::write_executable;
 
 const ENFORCED: &str = "STARTD_ENFORCE_DISK_LIMITS = true\nBASE_CGROUP =";
 
@@ -123,4 +124,40 @@ fn use_pss_has_the_proportional_size_of_a_job_told() {
     };
     assert!(size("USE_PSS = true").is_some_and(|kib| kib > 0));
     assert_eq!(size("USE_PSS = false"), None);
+}
+
+/// Doubles of LVM's programs: no volume is made, so that the directory is watched.
+#[test]
+fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_of_25_14() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let mut place = Place::new().knob(ENFORCED).knob("LVM_VOLUME_GROUP_NAME = htc-hooks-no-such");
+    fs::create_dir(place.path("bin")).unwrap();
+    for name in ["lvcreate", "mke2fs", "lvremove"] {
+        let text = format!("#!/bin/sh\necho {name} \"$@\" >> {}\n", place.path("called").display());
+        write_executable(&place.path("bin").join(name), text.as_bytes());
+    }
+    let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+    place.environment.push(("PATH".to_owned(), path));
+    let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let called = fs::read_to_string(place.path("called")).unwrap();
+    let names: Vec<&str> = called.lines().filter_map(|line| line.split(' ').next()).collect();
+    // Nothing is at /dev/mapper: there is nothing to mount.
+    assert_eq!(names, ["lvcreate", "mke2fs", "lvremove"], "{called}");
+    let line = "lvcreate --autobackup n -n slot1+";
+    assert!(called.starts_with(line), "{called}");
+    assert!(called.contains("_1 --addtag htcondor_lv --yes -L 20480k htc-hooks-no-such\n"), "{called}");
+    assert!(called.contains("/dev/mapper/htc--hooks--no--such-slot1+"), "{called}");
+    assert!(ran.told.contains("is watched, and not a file system of its own: cannot mount"), "{}", ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    let rehearsed = place.option(&["--dry-run"]).run(&ad);
+    assert!(rehearsed.ad.contains(&format!("run {line}")), "{}", rehearsed.ad);
+    assert!(
+        rehearsed.ad.contains("run lvremove --autobackup n htc-hooks-no-such/slot1+"),
+        "{}",
+        rehearsed.ad
+    );
 }

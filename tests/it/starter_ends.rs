@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bstr::BString;
 use htc_hooks::classad::{ClassAd, format::long};
 use htc_hooks::hook::HookType;
 use htc_hooks::os::RealWorld;
@@ -154,27 +153,8 @@ fn machine(world: &RealWorld, stage: Stage) -> Starter<'_> {
         manifest: None,
         ip: "host".to_owned(),
     };
-    Starter::new(Setup {
-        world,
-        quirks,
-        ad,
-        machine: None,
-        job,
-        settings: Settings { allow_scripts: Some("True".into()), ..Settings::default() },
-        hooks,
-        scratch,
-        starter_pid: 1,
-        own_environment: Vec::new(),
-        slot: BString::default(),
-        home: None,
-        output_ad: None,
-        can_mount: false,
-        no_groups: Some("nothing is run".to_owned()),
-        hook_timeout: None,
-        surroundings: Default::default(),
-        moves: Some(moves),
-        shell: None,
-    })
+    let settings = Settings { allow_scripts: Some("True".into()), ..Settings::default() };
+    Starter::new(Setup { settings, hooks, moves: Some(moves), ..Setup::alone(world, ad, job, scratch) })
 }
 
 impl<'w> Played<'w> {
@@ -418,14 +398,7 @@ impl<'w> Played<'w> {
 }
 
 fn ended(exit: Exit) -> Event {
-    Event::ProcessEnded {
-        exit,
-        inside: None,
-        usage: FamilyUsage::default(),
-        core: false,
-        wrapper_failure: None,
-        java: None,
-    }
+    Event::process_ended(exit, FamilyUsage::default())
 }
 
 fn ended_call(call: CallId, exit: Exit) -> Event {
@@ -554,6 +527,7 @@ fn the_table_of_phases_holds_each_way_that_a_job_takes_and_each_of_its_rows_is_t
         ("preparing", "timeout"),
         ("pre script", "timeout"),
         ("container", "files opened"),
+        ("container", "docker config"),
         ("container", "tool ended"),
         ("container", "timeout"),
         ("container", "asked"),

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -11,6 +12,7 @@ use std::sync::OnceLock;
 use nix::sys::signal::Signal;
 
 use crate::place::{Place, heard, send};
+use crate::sandbox::write_executable;
 
 /// What the image is made of.
 const PROGRAM: &str = r#"
@@ -52,24 +54,29 @@ fn unavailable() -> Option<&'static String> {
     MADE.get_or_init(|| make().err()).as_ref()
 }
 
-fn make() -> Result<(), String> {
-    let said = |what: &str, output: Output| match output.status.success() {
+fn said(what: &str, output: Output) -> Result<(), String> {
+    match output.status.success() {
         true => Ok(()),
         false => Err(format!("{what}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+/// Makes what the image is made of.
+fn archive(place: &Path) -> Result<String, String> {
+    let run = |program: &str, words: &[&str]| {
+        let output = Command::new(program).args(words).current_dir(place).output();
+        said(program, output.map_err(|error| format!("{program}: {error}"))?)
     };
-    let run = |program: &str, words: &[&str], place: &Path| {
-        Command::new(program)
-            .args(words)
-            .current_dir(place)
-            .output()
-            .map_err(|error| format!("{program}: {error}"))
-    };
+    run("podman", &["--version"])?;
+    fs::write(place.join("job.c"), PROGRAM).unwrap();
+    run("cc", &["-static", "-w", "-o", "job", "job.c"])?;
+    run("tar", &["cf", "image.tar", "job"])?;
+    Ok(place.join("image.tar").display().to_string())
+}
+
+fn make() -> Result<(), String> {
     let place = tempfile::tempdir().unwrap();
-    run("podman", &["--version"], place.path())?;
-    fs::write(place.path().join("job.c"), PROGRAM).unwrap();
-    said("cc", run("cc", &["-static", "-w", "-o", "job", "job.c"], place.path())?)?;
-    said("tar", run("tar", &["cf", "image.tar", "job"], place.path())?)?;
-    let image = place.path().join("image.tar").display().to_string();
+    let image = archive(place.path())?;
     said("import", engine(&["import", &image, IMAGE]))?;
     let name = format!("htc-hooks-trial-{}", std::process::id());
     let made = said("create", engine(&["create", "--name", &name, IMAGE, "/job", "exit", "0"]));
@@ -165,4 +172,91 @@ fn the_image_that_the_hook_of_the_examples_picks_is_the_one_the_job_runs_in() {
     let ad = format!("Cmd = \"/job\"\nArguments = \"exit 4\"\nWantSoftware = \"{IMAGE}\"");
     let ran = place.run(&ad);
     assert!(ran.has("ExitCode = 4"), "{}{}", ran.ad, ran.told);
+}
+
+/// The numbers of `nobody`.
+const NOBODY: u32 = 65534;
+
+/// An ordinary user with podman's directories below a place.
+struct User {
+    place: Place,
+}
+
+impl User {
+    /// With the image of the tests.
+    fn new() -> Result<Self, String> {
+        let place = Place::new().noting();
+        // The account's own directory is nowhere.
+        let docker = format!("#!/bin/sh\nHOME={} exec {} \"$@\"\n", place.path("home").display(), script());
+        write_executable(&place.path("docker"), docker.as_bytes());
+        let knob = format!("DOCKER = {}", place.path("docker").display());
+        let user = User { place: place.knob(&knob) };
+        for name in ["home", "run"] {
+            fs::create_dir(user.place.path(name)).unwrap();
+            user.place.give(name);
+        }
+        user.place.give("execute");
+        let image = archive(user.place.home.path())?;
+        let output = user.of(Command::new(script()).args(["import", &image, IMAGE])).output().unwrap();
+        said("import", output).map(|()| user)
+    }
+
+    fn of<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .env_clear()
+            .env("HOME", self.place.path("home"))
+            .env("XDG_RUNTIME_DIR", self.place.path("run"))
+            .env("CONDOR_CONFIG", self.place.path("condor_config"))
+            .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+            .current_dir("/")
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // Podman keeps a process for its user's namespaces; what it made belongs to numbers that only it can remove.
+        for words in [&["system", "reset", "--force"][..], &["system", "migrate"]] {
+            drop(self.of(Command::new("podman").args(words)).output());
+        }
+    }
+}
+
+#[test]
+fn an_ordinary_user_runs_jobs_in_containers_of_a_real_engine() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: the other tests of this file run as an ordinary user already");
+    }
+    let user = match User::new() {
+        Ok(user) => user,
+        Err(why) => return println!("skipped: no container engine for an ordinary user: {why}"),
+    };
+    let name = "htc-hooks-trial";
+    let trial =
+        [&["create", "--name", name, IMAGE, "/job", "exit", "0"][..], &["start", "-a", name], &["rm", name]];
+    for words in trial {
+        let output = user.of(Command::new(script()).args(words)).output().unwrap();
+        if let Err(why) = said(words[0], output) {
+            return println!("skipped: no container engine for an ordinary user: {why}");
+        }
+    }
+    let run = |arguments: &str| {
+        let mut command = user.place.command();
+        user.of(&mut command);
+        let mut child = command.spawn().unwrap();
+        let ad = user.place.whole(&job(arguments));
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), ad.as_bytes()).unwrap();
+        user.place.finish(child)
+    };
+    let ran = run("x");
+    let out = fs::read_to_string(user.place.path("iwd/out")).unwrap_or_default();
+    assert_eq!(ran.status, 0, "{out}{}", ran.told);
+    let iwd = user.place.path("iwd").display().to_string();
+    // Himself, by the number that he has in there.
+    let is_himself = |uid: &str| out == format!("in {iwd} as {uid} with 1\n");
+    assert!(is_himself("0") || is_himself("65534"), "{out}{}", ran.told);
+    assert!(ran.left.is_empty() && ran.calls == "prepare\nexit exit\n", "{}{:?}", ran.calls, ran.left);
+    let ran = run("exit 3");
+    assert!(ran.has("ExitCode = 3") && ran.status == 1, "{}{}", ran.ad, ran.told);
 }

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bstr::BString;
 use htc_hooks::classad::{ClassAd, format::long};
 use htc_hooks::hook::HookType;
 use htc_hooks::os::RealWorld;
@@ -38,27 +37,8 @@ fn begun<'w>(
         exit_timeout: Duration::from_secs(30),
         ..Hooks::default()
     };
-    let mut machine = Starter::new(Setup {
-        world,
-        quirks,
-        ad,
-        machine: None,
-        job,
-        settings,
-        hooks,
-        scratch,
-        starter_pid: 1,
-        own_environment: Vec::new(),
-        slot: BString::default(),
-        home: None,
-        output_ad: None,
-        can_mount: true,
-        no_groups: Some("nothing is run".to_owned()),
-        hook_timeout: None,
-        surroundings: Default::default(),
-        moves: None,
-        shell: None,
-    });
+    let alone = Setup::alone(world, ad, job, scratch);
+    let mut machine = Starter::new(Setup { quirks, settings, hooks, can_mount: true, ..alone });
     drop(machine.step(NOW, Event::Begin));
     let out = machine.step(NOW, Event::ScratchMade);
     (machine, out)
@@ -86,14 +66,7 @@ fn stdin(call: &Call) -> String {
 }
 
 fn ended(exit: Exit) -> Event {
-    Event::ProcessEnded {
-        exit,
-        inside: None,
-        usage: FamilyUsage::default(),
-        core: false,
-        wrapper_failure: None,
-        java: None,
-    }
+    Event::process_ended(exit, FamilyUsage::default())
 }
 
 fn scripts() -> Settings {

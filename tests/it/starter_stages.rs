@@ -32,10 +32,11 @@ enum End {
     Remove,
     SuspendedHard,
     ScratchGone,
+    ParentGone,
     Killed,
 }
 
-const ENDS: [End; 8] = [
+const ENDS: [End; 9] = [
     End::Soft,
     End::SoftTwice,
     End::Hard,
@@ -43,6 +44,7 @@ const ENDS: [End; 8] = [
     End::Remove,
     End::SuspendedHard,
     End::ScratchGone,
+    End::ParentGone,
     End::Killed,
 ];
 
@@ -112,6 +114,19 @@ fn end(place: &Place, mut child: Child, end: End) -> Ran {
             }
             send(&child, Signal::SIGTERM);
         }
+        End::ParentGone => {
+            child.kill().unwrap();
+            // The starter has the pipes, until it has ended.
+            let output = child.wait_with_output().unwrap();
+            let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
+            return Ran {
+                status: 0,
+                ad: String::from_utf8_lossy(&output.stdout).into_owned(),
+                told: String::from_utf8_lossy(&output.stderr).into_owned(),
+                calls: String::new(),
+                left: entries.map(|entry| entry.path()).collect(),
+            };
+        }
         End::Killed => {
             child.kill().unwrap();
             let output = child.wait_with_output().unwrap();
@@ -132,12 +147,34 @@ fn end(place: &Place, mut child: Child, end: End) -> Ran {
     place.finish(child)
 }
 
+/// The starter as the child of somebody who ends before it does.
+fn below(place: &Place) -> Child {
+    let place_of_ad = place.path("ad");
+    fs::write(&place_of_ad, place.whole(&ad(place))).unwrap();
+    let starter = place.command();
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", r#""$@" < "$AD" & wait"#])
+        .args(["sh"])
+        .arg(starter.get_program())
+        .args(starter.get_args())
+        .args(["--orphan-grace", "0"])
+        .env_clear()
+        .envs(starter.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("AD", &place_of_ad)
+        .current_dir(place.home.path())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    command.spawn().unwrap()
+}
+
 /// Ends a job in this stage in all ways. `states` are those that it may have in the queue then, unless it was held or removed.
 fn each_end_at(stage: &str, states: &[i64]) {
     for how in ENDS {
         let place = place(stage);
         let pipe = place.pipe();
-        let child = place.start(&ad(&place));
+        let child = if how == End::ParentGone { below(&place) } else { place.start(&ad(&place)) };
         heard(&pipe);
         let ran = end(&place, child, how);
         let which = format!("{how:?} at {stage}: {}\n{}", ran.told, ran.ad);

@@ -194,6 +194,9 @@ impl Run<'_> {
             false => format!("{name}@{host}").into(),
         };
         let vacate = int("MachineMaxVacateTime", 600).max(0).unsigned_abs();
+        let reader = owner.clone();
+        let hook_credentials =
+            move |ad: &ClassAd| shadow::HookCredentials::lay(ad, reader.as_ref(), view, world);
         let play = Play {
             setup: Setup {
                 world,
@@ -216,6 +219,7 @@ impl Run<'_> {
             owner,
             environment,
             hook_limit: found.limit,
+            hook_credentials: Box::new(hook_credentials),
             vacate: std::time::Duration::from_secs(vacate),
             skew_us,
             control: None,
@@ -350,7 +354,7 @@ fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
         files: [None, None, None],
         overrides: [None, None, None],
         transfers: false,
-        credentials: None,
+        tokens: Default::default(),
     }
 }
 

@@ -10,10 +10,8 @@ use super::options::Cli;
 use super::session::load;
 use crate::classad::Value;
 use crate::config::View;
-use crate::process::Identity;
-use crate::runner::starter::{
-    CarriageKnobs, capabilities as capabilities_of_runtimes, condor_identity, java, plugin_answer,
-};
+use crate::runner::hook_environment::DaemonEnvironment;
+use crate::runner::starter::{CarriageKnobs, Probing, condor_identity};
 use crate::starter::JavaKnobs;
 use crate::starter::container::ContainerKnobs;
 use crate::transfer::Plugins;
@@ -47,16 +45,17 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     }
     let knobs = ContainerKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
     let daemon = if world.effective_uid() == 0 { condor_identity(&view, &world) } else { None };
+    let environment = DaemonEnvironment::of_program(&world, &cli.config.choice());
+    let probing = Probing::new(&environment, daemon.as_ref(), &world);
     let java_knobs = JavaKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
-    let mut found = java(&java_knobs, &world).context("cannot ask java")?;
+    let mut found = probing.java(&java_knobs).context("cannot ask java")?;
     found.push(("HasVM", Value::Bool(false)));
     found.push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
     found.extend(
-        capabilities_of_runtimes(&knobs, daemon.as_ref(), cli.quirks.quirks, &world)
-            .context("cannot ask the runtimes of containers")?,
+        probing.capabilities(&knobs, cli.quirks.quirks).context("cannot ask the runtimes of containers")?,
     );
     if urls {
-        let methods = plugin_methods(&view, daemon.as_ref(), session, &world)?;
+        let methods = plugin_methods(&view, &probing, session, &world)?;
         if !methods.is_empty() {
             found.push(("HasFileTransferPluginMethods", Value::from(methods)));
         }
@@ -76,14 +75,14 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
 /// The schemes that the configured transfer plugins know, each asked with `-classad` (`FileTransfer::GetSupportedMethods`).
 fn plugin_methods(
     view: &View<'_>,
-    daemon: Option<&Identity>,
+    probing: &Probing<'_>,
     session: &Session,
     world: &dyn World,
 ) -> anyhow::Result<BString> {
     let knobs = CarriageKnobs::read(view).map_err(|error| Problem::unreadable(error.to_string()))?;
     let mut plugins = Plugins::default();
     for path in &knobs.plugins {
-        let printed = plugin_answer(path, knobs.ask_limit, daemon, world).context("cannot ask plugins")?;
+        let printed = probing.plugin(path, knobs.ask_limit).context("cannot ask plugins")?;
         let added = printed.and_then(|printed| plugins.add_system(path, &printed, world));
         if let Err(reason) = added {
             session.warn(&format!("the transfer plugin '{path}' is not used: {reason}"));

@@ -220,7 +220,7 @@ impl Run<'_> {
             return self.play(setup, &request, &mut stream, session);
         }
         let planned = plan(request(ad), &view).map_err(|error| Problem::unreadable(error.to_string()));
-        let Plan { machine, job: carrier, warnings } = match planned {
+        let Plan { machine, job: carrier, warnings, .. } = match planned {
             Ok(planned) => planned,
             Err(problem) if self.quirks().has(Quirk::StarterExceptions) => {
                 // The daemon's own knobs: it ends by an exception before it has begun.

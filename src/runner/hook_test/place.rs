@@ -209,7 +209,7 @@ fn empty_job(scratch: &Path) -> job_info::JobInfo {
         files: [None, None, None],
         overrides: [None, None, None],
         transfers: false,
-        credentials: None,
+        tokens: Default::default(),
     }
 }
 

@@ -140,26 +140,14 @@ impl Case {
             exit: is_exit.then(|| BString::from("exit")),
             ..Hooks::default()
         };
+        let alone = Setup::alone(around.world, self.job.clone(), Ok(info), scratch.to_owned());
         let mut machine = Starter::new(Setup {
-            world: around.world,
             quirks: around.quirks,
-            ad: self.job.clone(),
             machine: Some(self.slot.clone()),
-            job: Ok(info),
             settings: around.settings.clone(),
             hooks,
-            scratch: scratch.to_owned(),
             starter_pid: std::process::id(),
-            own_environment: Vec::new(),
-            slot: BString::default(),
-            home: None,
-            output_ad: None,
-            can_mount: false,
-            no_groups: Some("nothing is run".to_owned()),
-            hook_timeout: None,
-            surroundings: Default::default(),
-            moves: None,
-            shell: None,
+            ..alone
         });
         drop(machine.step(now, Event::Begin));
         let mut out = machine.step(now, Event::ScratchMade);
@@ -210,10 +198,7 @@ impl Case {
         }
         let exit = exit_of(&self.job).unwrap_or(exit);
         let usage = FamilyUsage { processes: 0, ..USAGE };
-        let mut out = machine.step(
-            now,
-            Event::ProcessEnded { exit, inside: None, usage, core: false, wrapper_failure: None, java: None },
-        );
+        let mut out = machine.step(now, Event::process_ended(exit, usage));
         if started(&out).is_some() {
             drop(machine.step(now, Event::ProcessStarted { pid: PID }));
             out = self.script_ends(machine, now, "Post", around);
@@ -232,17 +217,7 @@ impl Case {
         let promised = ending::promised_status(&self.job, prefix, around.world);
         let exit = promised.and_then(|status| Exit::from_raw(i32::try_from(status).ok()?));
         let exit = exit.unwrap_or(Exit::Code(0));
-        machine.step(
-            now,
-            Event::ProcessEnded {
-                exit,
-                inside: None,
-                usage: FamilyUsage::default(),
-                core: false,
-                wrapper_failure: None,
-                java: None,
-            },
-        )
+        machine.step(now, Event::process_ended(exit, FamilyUsage::default()))
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! [`run`] drives [`crate::shadow::Shadow`] with a starter of [`crate::runner::starter`] for each run.
 
+mod credentials;
 mod hook;
 mod onlooker;
 mod play;
 
+pub use credentials::HookCredentials;
 pub use hook::{Found, find};
-pub use play::{Outcome, Play, run};
+pub use play::{CredentialsOf, Outcome, Play, run};

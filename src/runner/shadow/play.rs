@@ -7,6 +7,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
+use super::credentials::HookCredentials;
 use super::hook::{self, Calling};
 use super::onlooker::Onlooker;
 use crate::classad::{ClassAd, Context};
@@ -36,6 +37,8 @@ pub struct Play<'w> {
     pub environment: HookEnvironment,
     /// How long the hook is waited for.
     pub hook_limit: Option<Duration>,
+    /// The credentials that the hook is given for a job.
+    pub hook_credentials: CredentialsOf<'w>,
     /// How long a job that is asked to end may take (MachineMaxVacateTime).
     pub vacate: Duration,
     /// What is added to the wall clock, in microseconds.
@@ -57,6 +60,9 @@ pub struct Outcome {
     pub told: Vec<String>,
 }
 
+/// Lays down what the hook of a job is given of its user's credentials.
+pub type CredentialsOf<'w> = Box<dyn Fn(&ClassAd) -> Result<Option<HookCredentials>, String> + 'w>;
+
 /// Makes the plan of a run for the job's ad as it is then.
 type Planner<'p, 'w> = &'p mut dyn FnMut(ClassAd) -> Result<Plan<'w>, String>;
 
@@ -71,7 +77,8 @@ pub fn run<'w>(
     stream: &mut EventStream,
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Outcome> {
-    let Play { setup, machine, mut log, owner, environment, hook_limit, vacate, skew_us, control } = play;
+    let Play { setup, machine, mut log, owner, environment, hook_limit, hook_credentials, .. } = play;
+    let Play { vacate, skew_us, control, .. } = play;
     let (world, quirks) = (setup.world, setup.quirks);
     let mut told = Vec::new();
     if let Some(opened) = &mut log
@@ -99,6 +106,7 @@ pub fn run<'w>(
         owner,
         environment,
         hook_limit,
+        hook_credentials,
         quirks,
         skew_us,
         control,
@@ -135,6 +143,7 @@ struct Playing<'w> {
     owner: Option<Identity>,
     environment: HookEnvironment,
     hook_limit: Option<Duration>,
+    hook_credentials: CredentialsOf<'w>,
     quirks: Quirks,
     skew_us: i64,
     control: Option<Control>,
@@ -158,14 +167,20 @@ impl<'w> Playing<'w> {
         let ad = self.onlooker.shadow.given();
         let iwd = Context::new(self.onlooker.world).my(&ad).string(attr::IWD);
         let directory = iwd.map(|iwd| iwd.to_path_lossy().into_owned()).filter(|iwd| iwd.is_dir());
+        let credentials = match (self.hook_credentials)(&ad) {
+            Ok(credentials) => credentials,
+            Err(why) => return self.has_no_credentials(&why),
+        };
+        let variable = credentials.as_ref().map(HookCredentials::variable);
         let calling = Calling {
-            environment: &self.environment,
+            environment: &self.environment.clone().with(variable),
             identity: self.owner.as_ref(),
             directory: directory.unwrap_or_else(|| PathBuf::from("/")),
             limit: self.hook_limit,
             quirks: self.quirks,
         };
         let answer = hook::call(hook, &ad, &calling, reactor)?;
+        self.onlooker.told.extend(credentials.and_then(HookCredentials::take_away));
         let said = match &answer {
             Err(reason) => Some(reason.clone()),
             Ok(answer) => {
@@ -175,6 +190,14 @@ impl<'w> Playing<'w> {
         let tell = |said| format!("SHADOW_PREPARE_JOB '{}': {said}", hook::shown(hook));
         self.onlooker.told.extend(said.map(tell));
         self.tell(Event::HookEnded(answer.ok().map(|answer| (answer.exit, answer.stdout))));
+        Ok(())
+    }
+
+    /// The hook is not called without the credentials of its job (`ShadowHookMgr::tryHookPrepareJob`).
+    fn has_no_credentials(&mut self, why: &str) -> io::Result<()> {
+        let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
+        self.onlooker.told.push(told);
+        self.tell(Event::HookEnded(None));
         Ok(())
     }
 
@@ -202,6 +225,13 @@ impl<'w> Playing<'w> {
         self.onlooker.evicted = false;
         self.onlooker.failed = false;
         self.onlooker.fast_at = None;
+        if let Some(held) = plan.held {
+            let now = self.now();
+            drop(self.onlooker.ordered(now, Wish::Vacate(Some(held), false)));
+            self.onlooker.fast_at = None;
+            self.tell(Event::Ended { exit: None, asked: true, reason: None, last: false });
+            return Ok(());
+        }
         let world = self.onlooker.world;
         let beside = Beside { companion: Some(&mut self.onlooker), control: self.control.as_mut() };
         let finished = starter::run_with(plan.machine, plan.job, world, (reactor, stream), beside)?;

@@ -10,12 +10,13 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
-use super::probe;
+use super::probe::Probing;
 use super::state_file;
 use super::volume;
 use crate::os::{cgroup, clock, mounts, process_table, tree};
 use crate::process::Exit;
 use crate::starter::container::{self, ContainerKnobs};
+use crate::starter::logical_volume::LogicalVolume;
 use crate::starter::{Left, container_of_recovery, is_container_of, starter_of, unfinished};
 use crate::world::World;
 
@@ -145,8 +146,11 @@ impl Cleaner {
         }
         self.remove_groups(records, told);
         for record in records {
-            if let Left::Container { name } = record {
-                self.remove_container(pid, name, world, told);
+            match record {
+                Left::Container { name } => self.remove_container(pid, name, world, told),
+                Left::Volume { group, name } => remove_volume(pid, (group, name), told),
+                Left::Pull { image, own } => self.remove_half_pulled((image, own), world, told),
+                _ => {}
             }
         }
         if let Some((started, uid)) = starter {
@@ -193,7 +197,7 @@ impl Cleaner {
         if self.docker.is_empty() {
             return told.push(stays(format!("the container '{name}' may still be there: DOCKER is not set")));
         }
-        match probe::one(&container::label_call(&self.docker, name), world) {
+        match Probing::ourselves(world).one(&container::label_call(&self.docker, name)) {
             Ok((Some(Exit::Code(0)), answer)) if answer.trim() == b"True" => {}
             Ok((Some(_), answer)) if no_such(&answer) => return,
             Ok((Some(Exit::Code(0)), _)) => {
@@ -202,10 +206,35 @@ impl Cleaner {
             }
             _ => return told.push(stays(format!("docker cannot be asked for the container '{name}'"))),
         }
-        match probe::one(&container::remove_call(&self.docker, name), world) {
+        match Probing::ourselves(world).one(&container::remove_call(&self.docker, name)) {
             Ok((Some(Exit::Code(0)), _)) => told.push(done(format!("removed the container '{name}'"))),
             Ok((Some(_), answer)) if no_such(&answer) => {}
             _ => told.push(stays(format!("cannot remove the container '{name}'"))),
+        }
+    }
+
+    /// An image that was not there when it began to be pulled, and that never became one of ours. One that has our name by
+    /// now belongs to the images that are kept for further jobs.
+    fn remove_half_pulled(&self, (image, own): (&str, &str), world: &dyn World, told: &mut Vec<Cleaned>) {
+        if self.docker.is_empty() || image.starts_with('-') {
+            return told
+                .push(stays(format!("the image '{image}' may still be there: docker cannot be asked")));
+        }
+        let Ok((Some(Exit::Code(0)), answer)) =
+            Probing::ourselves(world).one(&container::all_images_call(&self.docker))
+        else {
+            return told.push(stays(format!("docker cannot be asked for the image '{image}'")));
+        };
+        let images = container::parse_images(&answer);
+        let is_there = |name: &str| images.iter().any(|one| one.name == name);
+        if !is_there(image) || is_there(own) {
+            return;
+        }
+        match Probing::ourselves(world).one(&container::untag_call(&self.docker, image)) {
+            Ok((Some(Exit::Code(0)), _)) => {
+                told.push(done(format!("removed the image '{image}', which was being pulled for a job")));
+            }
+            _ => told.push(stays(format!("cannot remove the image '{image}', which was being pulled"))),
         }
     }
 
@@ -297,6 +326,25 @@ pub fn is_gone(path: &Path, pid: i32) -> bool {
     match (made, process.started_at()) {
         (Ok(made), Some(started)) => made + A_MOMENT < started && !works_there(),
         _ => false,
+    }
+}
+
+/// A logical volume, once nothing is mounted from it; one that is not there is gone already.
+fn remove_volume(starter: i32, (group, name): (&str, &str), told: &mut Vec<Cleaned>) {
+    let Some(volume) = LogicalVolume::left(group, name, starter) else {
+        return told.push(stays(format!("'{group}/{name}' is no volume of the starter {starter}")));
+    };
+    let device = volume.device();
+    let of_it = |mount: &&mounts::Mount| mount.source.to_path_lossy() == device.as_path();
+    for mount in mounts::list().iter().filter(of_it) {
+        unmount(&mount.target, told);
+    }
+    if fs::symlink_metadata(&device).is_err() {
+        return;
+    }
+    match volume::remove_logical(&volume) {
+        Ok(()) => told.push(done(format!("removed the logical volume '{group}/{name}'"))),
+        Err(why) => told.push(stays(format!("cannot remove the logical volume '{group}/{name}': {why}"))),
     }
 }
 

@@ -193,7 +193,7 @@ impl Live<'_> {
     }
 
     /// Whoever plays the queue decides what an order means for the starter.
-    fn obey(&mut self, wish: Wish) -> Result<(), String> {
+    pub(super) fn obey(&mut self, wish: Wish) -> Result<(), String> {
         let now = self.now();
         if matches!(wish, Wish::Starter(Request::Update | Request::Suspend | Request::Continue))
             && self.process.is_none()

@@ -1,126 +1,336 @@
-//! The tokens that a job has of its access point: files of SEC_CREDENTIAL_DIRECTORY_OAUTH, which its starter lays into its scratch directory.
+//! What a job has of its user's credentials: tokens of SEC_CREDENTIAL_DIRECTORY_OAUTH, a Kerberos cache of
+//! SEC_CREDENTIAL_DIRECTORY_KRB. Its starter lays them into its scratch directory and lays them anew as long as the job runs.
 //!
-//! Reference: `CredDirCreator` of `cred_dir.cpp`, `JICShadow::refreshSandboxCredentialsOAuth`. The directory is open to all there, and to
-//! the job alone here.
+//! Reference: `CredDirCreator` of `cred_dir.cpp`; `initUserCredentials`, `refreshSandboxCredentialsOAuth` and
+//! `refreshSandboxCredentialsKRB` of `jic_shadow.cpp`; `initUserCredentials` of `jic_local.cpp`; `CONDOR_getcreds` of
+//! `NTreceivers.cpp`. The directory is open to all there, and to the job alone here. What a credmon makes has to be there.
 
 use std::fs;
-use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::control::Wish;
+use super::live::Live;
+use super::secrets::{self, Secret};
 use crate::classad::{ClassAd, Context};
 use crate::config::View;
-use crate::job::attr;
-use crate::os::files;
+use crate::job::{HoldCode, attr};
+use crate::os::clock;
 use crate::os::identity::acting_as;
+use crate::os::tree::remove_tree;
 use crate::process::Identity;
-use crate::text::list;
+use crate::quirks::{Quirk, Quirks};
+use crate::starter::not_done::With;
+use crate::starter::{Tokens, Vacate};
+use crate::time::Tick;
 use crate::world::World;
 
 /// The directory in the scratch directory.
 const DIRECTORY: &str = ".condor_creds";
 
-/// Tokens that are to be laid there.
+/// SEC_CREDENTIAL_REFRESH, where nothing sets it, in seconds.
+const REFRESH: i64 = 300;
+
+/// Why there are none.
+#[derive(Clone, Debug)]
+pub struct Lack {
+    /// In words.
+    pub why: String,
+    /// The access point's: its shadow holds the job.
+    pub holds: bool,
+}
+
+/// What the credentials of a job are read with.
+pub(super) struct Reading<'a> {
+    /// The job.
+    pub ad: &'a ClassAd,
+    /// Where it will run.
+    pub scratch: &'a Path,
+    /// Who of a pool is played.
+    pub with: With,
+    /// The name of the account that it runs as.
+    pub login: &'a [u8],
+    /// The configuration.
+    pub view: &'a View<'a>,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// Where ads are evaluated.
+    pub world: &'a dyn World,
+}
+
+/// Credentials that are to be laid there.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// The directory, which `_CONDOR_CREDS` names.
-    pub directory: PathBuf,
-    files: Vec<(BString, Vec<u8>)>,
+    directory: Option<PathBuf>,
+    tokens: Vec<Secret>,
+    /// The Kerberos cache: where it is laid. It is brought anew only when its source is another.
+    cache: Option<Secret>,
+    is_cache_refreshed: bool,
+    interval: Option<Duration>,
+    next: Option<Tick>,
+    holds: bool,
+}
+
+/// What came of the search for credentials.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The credentials.
+    pub credentials: Option<Credentials>,
+    /// What the job is told of them.
+    pub tokens: Tokens,
+    /// With what its shadow holds the job.
+    pub held: Option<Vacate>,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+}
+
+impl Reading<'_> {
+    fn string(&self, name: &str) -> Option<BString> {
+        Context::new(self.world).my(self.ad).string(name)
+    }
+
+    /// Looks for those that the job needs.
+    pub(super) fn find(&self) -> Found {
+        match self.read() {
+            Ok(None) => Found::default(),
+            Ok(Some(credentials)) => {
+                let renewed = self.view.int("SEC_CREDENTIAL_REFRESH_INTERVAL").ok().flatten();
+                let renewed =
+                    credentials.cache.is_some() && renewed.is_some_and(|setting| setting.value >= 0);
+                let told = renewed.then(|| {
+                    "SEC_CREDENTIAL_REFRESH_INTERVAL is not done here: the starter of a pool would ask the access point for a \
+                     Kerberos credential newer than that, and its credmon for the cache"
+                        .to_owned()
+                });
+                let tokens = credentials.told();
+                Found {
+                    tokens,
+                    credentials: Some(credentials),
+                    held: None,
+                    warnings: told.into_iter().collect(),
+                }
+            }
+            Err(Lack { why, holds }) => Found {
+                credentials: None,
+                warnings: vec![format!(
+                    "no credentials for the job (OAuthServicesNeeded, SendCredential): {why}"
+                )],
+                tokens: Tokens { missing: Some(why), ..Tokens::default() },
+                held: holds.then(not_available),
+            },
+        }
+    }
+
+    /// Those that the job needs; `None` if it needs none. They lack where there is no directory of credentials, or none of
+    /// the user in it, or one that others may read or write.
+    fn read(&self) -> Result<Option<Credentials>, Lack> {
+        let services = self.string("OAuthServicesNeeded");
+        let sends = secrets::sends_kerberos(self.ad, self.world);
+        match self.with {
+            With::Shadow if services.is_some() || sends => self.of_shadow(services, sends).map(Some),
+            // A starter without one gives a Kerberos credential only beside tokens.
+            With::Nobody | With::Schedd if services.is_some() => self.of_starter().map(Some),
+            With::Shadow | With::Nobody | With::Schedd => Ok(None),
+        }
+    }
+
+    fn made(&self, directory: Option<PathBuf>, tokens: Vec<Secret>, cache: Option<Secret>) -> Credentials {
+        let setting = self.view.int("SEC_CREDENTIAL_REFRESH").ok().flatten();
+        let seconds = setting.map_or(REFRESH, |setting| setting.value);
+        let interval = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs);
+        let stale = self.quirks.has(Quirk::KerberosBesideTokensStale) && directory.is_some();
+        Credentials {
+            directory,
+            tokens,
+            cache,
+            is_cache_refreshed: !stale,
+            interval,
+            next: None,
+            holds: self.with == With::Shadow,
+        }
+    }
+
+    fn of_shadow(&self, services: Option<BString>, sends: bool) -> Result<Credentials, Lack> {
+        let directory = services.as_ref().map(|_| self.scratch.join(DIRECTORY));
+        let tokens = match (&services, &directory) {
+            (Some(services), Some(directory)) => {
+                let owner = self.string(attr::OWNER).or_else(|| self.user()).unwrap_or_default();
+                secrets::tokens(services, &owner, directory, self.view)
+                    .map_err(|why| Lack { why, holds: true })?
+            }
+            _ => Vec::new(),
+        };
+        let cache = sends.then(|| self.kerberos_cache()).transpose();
+        let cache = cache.map_err(|why| Lack { why, holds: false })?;
+        Ok(self.made(directory, tokens, cache))
+    }
+
+    fn of_starter(&self) -> Result<Credentials, Lack> {
+        let directory = self.scratch.join(DIRECTORY);
+        let tokens = secrets::all(self.ad, &directory, self.view, self.world);
+        let tokens = tokens.map_err(|why| Lack { why, holds: false })?;
+        Ok(self.made(Some(directory), tokens, None))
+    }
+
+    fn user(&self) -> Option<BString> {
+        Some(secrets::before_at(&self.string(attr::USER)?).into())
+    }
+
+    /// The cache that the credmon of the machine has made for the account.
+    fn kerberos_cache(&self) -> Result<Secret, String> {
+        let top = secrets::kerberos_directory(self.view)?;
+        let name = BString::from([self.login, b".cc"].concat());
+        if !secrets::is_name(&name) || self.login.is_empty() {
+            return Err(format!("'{}' is no name of a file", BStr::new(&name)));
+        }
+        let name = name.to_path_lossy();
+        Secret::read(top.join(&name), self.scratch.join(&name), false).map_err(|why| {
+            format!("{why}; in a pool the starter has its credmon make one of what the access point sends")
+        })
+    }
 }
 
 impl Credentials {
-    /// Those that the job needs of its access point; `None` if it needs none.
-    ///
-    /// # Errors
-    /// There is no directory of tokens, or none for a service, or one that others may read or write.
-    pub fn read(
-        ad: &ClassAd,
-        scratch: &Path,
-        view: &View<'_>,
-        world: &dyn World,
-    ) -> Option<Result<Self, String>> {
-        let string = |name: &str| Context::new(world).my(ad).string(name);
-        let services = string("OAuthServicesNeeded")?;
-        let user = string(attr::USER).or_else(|| string(attr::OWNER)).unwrap_or_default();
-        Some(
-            Self::of(&services, &user, view)
-                .map(|files| Credentials { directory: scratch.join(DIRECTORY), files }),
-        )
+    /// What the job is told of them.
+    fn told(&self) -> Tokens {
+        let path = |path: &Path| BString::from(path.as_os_str().as_bytes());
+        Tokens {
+            directory: self.directory.as_deref().map(path),
+            cache: self.cache.as_ref().map(|cache| path(&cache.to)),
+            missing: None,
+        }
     }
 
-    fn of(services: &[u8], user: &[u8], view: &View<'_>) -> Result<Vec<(BString, Vec<u8>)>, String> {
-        if list::split(services).next().is_none() {
-            return Ok(Vec::new());
-        }
-        let knob = view.string("SEC_CREDENTIAL_DIRECTORY_OAUTH").map_err(|error| error.to_string())?;
-        let Some(top) = knob.filter(|knob| !knob.value.is_empty()) else {
-            return Err("SEC_CREDENTIAL_DIRECTORY_OAUTH is not set".to_owned());
-        };
-        let trusts = view.boolean("TRUST_CREDENTIAL_DIRECTORY").ok().flatten().is_some_and(|knob| knob.value);
-        let user = user.split(|byte| *byte == b'@').next().unwrap_or_default();
-        let mut tokens: Vec<(BString, Vec<u8>)> = Vec::new();
-        for service in list::split(services) {
-            let name = BString::from([&service.replace("*", "_")[..], b".use"].concat());
-            if tokens.iter().any(|(known, _)| *known == name) {
-                continue;
-            }
-            // Both become parts of a path.
-            if let Some(bad) = [user, &name].into_iter().find(|part| !is_name(part)) {
-                return Err(format!("'{}' is no name of a file", BStr::new(bad)));
-            }
-            let path = top.value.to_path_lossy().join(user.to_path_lossy()).join(name.to_path_lossy());
-            let bytes = secret(&path, trusts).map_err(|error| format!("'{}': {error}", path.display()))?;
-            tokens.push((name, bytes));
-        }
-        Ok(tokens)
+    /// The directory that `_CONDOR_CREDS` names.
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    /// When they are looked at next.
+    pub fn due(&self) -> Option<Tick> {
+        self.next
     }
 
     /// Lays them down as the job's account.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn lay(&self, identity: Option<&Identity>) -> io::Result<()> {
+    pub fn lay(&mut self, identity: Option<&Identity>, now: Tick) -> io::Result<()> {
+        self.next = self.interval.map(|interval| now.plus(interval));
         acting_as(identity, || {
-            fs::DirBuilder::new().mode(0o700).create(&self.directory)?;
-            self.files.iter().try_for_each(|(name, bytes)| {
-                files::replace(&self.directory.join(name.to_path_lossy()), bytes, 0o600, None)
-            })
+            if let Some(directory) = &self.directory {
+                let made = fs::DirBuilder::new().mode(0o700).create(directory);
+                made.or_else(|error| match error.kind() {
+                    io::ErrorKind::AlreadyExists => Ok(()),
+                    _ => Err(error),
+                })?;
+            }
+            self.tokens.iter().chain(&self.cache).try_for_each(|secret| secret.lay(0o600, None))
         })?
     }
 
-    /// Takes them away, wherever the scratch directory is left or moved.
-    pub fn take_away(&self, identity: Option<&Identity>) {
-        // What the job has made of them goes with the scratch directory.
-        let _ = acting_as(identity, || fs::remove_dir_all(&self.directory));
+    /// Reads them again and lays them down anew.
+    ///
+    /// # Errors
+    /// Some cannot be read; the job keeps those that it has.
+    pub fn refresh(&mut self, identity: Option<&Identity>, now: Tick) -> Result<(), Lack> {
+        self.next = self.interval.map(|interval| now.plus(interval));
+        let mut fresh = self.tokens.clone();
+        let read = fresh.iter_mut().try_for_each(Secret::again);
+        read.map_err(|why| Lack { why, holds: self.holds })?;
+        self.tokens = fresh;
+        let mine = |why: String| Lack { why, holds: false };
+        if let (Some(cache), true) = (&mut self.cache, self.is_cache_refreshed) {
+            cache.again_if_changed().map_err(mine)?;
+        }
+        self.lay(identity, now).map_err(|error| mine(error.to_string()))
+    }
+
+    /// Takes them away, wherever the scratch directory is left or moved; what stays is said. What the job has copied
+    /// elsewhere goes with the scratch directory.
+    pub fn take_away(&mut self, identity: Option<&Identity>) -> Vec<String> {
+        self.next = None;
+        let paths: Vec<PathBuf> =
+            self.directory.iter().chain(self.cache.as_ref().map(|cache| &cache.to)).cloned().collect();
+        let gone = acting_as(identity, || paths.iter().flat_map(|path| take_away(path)).collect());
+        gone.unwrap_or_else(|error| vec![error.to_string()])
     }
 }
 
-fn is_name(text: &[u8]) -> bool {
-    !text.is_empty() && text != b"." && text != b".." && !text.contains(&b'/') && !text.contains(&0)
+/// Removes a directory of credentials or one of them, also out of a directory that the job has closed.
+fn take_away(path: &Path) -> Vec<String> {
+    let mut left = remove(path);
+    if !left.is_empty()
+        && let Some(above) = path.parent()
+        && let Ok(mode) = fs::symlink_metadata(above).map(|status| status.permissions().mode())
+    {
+        let open = fs::set_permissions(above, fs::Permissions::from_mode(mode | 0o700));
+        left = remove(path);
+        if open.is_ok() {
+            // Whoever keeps the directory finds it as the job left it.
+            drop(fs::set_permissions(above, fs::Permissions::from_mode(mode)));
+        }
+    }
+    left
 }
 
-/// A file that nobody else may read or write, whole (`read_secure_file`).
-fn secret(path: &Path, trusts: bool) -> io::Result<Vec<u8>> {
-    let mut file = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
-        .open(path)?;
-    let status = file.metadata()?;
-    if !status.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+fn remove(path: &Path) -> Vec<String> {
+    let told = |path: &Path, error: &io::Error| format!("'{}': {error}", path.display());
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => vec![told(path, &error)],
+        Ok(status) if status.is_dir() => {
+            remove_tree(path).iter().map(|one| told(&one.path, &one.error)).collect()
+        }
+        Ok(_) => fs::remove_file(path).err().map(|error| told(path, &error)).into_iter().collect(),
     }
-    if !trusts && status.uid() != nix::unistd::geteuid().as_raw() {
-        return Err(io::Error::other(format!(
-            "it belongs to uid {}, not to whoever runs this",
-            status.uid()
-        )));
+}
+
+/// HoldReason of a job whose access point has no credentials for it (`CONDOR_getcreds`).
+const NOT_AVAILABLE: &str = "Job credentials are not available";
+
+/// What the shadow holds such a job with.
+pub(super) fn not_available() -> Vacate {
+    Vacate { reason: NOT_AVAILABLE.into(), code: HoldCode::CorruptedCredential as i64, subcode: 0 }
+}
+
+impl Live<'_> {
+    pub(super) fn lay_credentials(&mut self) -> io::Result<()> {
+        let identity = self.job.identity.clone();
+        match &mut self.job.credentials {
+            Some(credentials) => credentials.lay(identity.as_ref(), clock::tick()),
+            None => Ok(()),
+        }
     }
-    if !trusts && status.mode() & 0o077 != 0 {
-        return Err(io::Error::other("others may read or write it (TRUST_CREDENTIAL_DIRECTORY)"));
+
+    /// Brings them anew where it is time to.
+    pub(super) fn refresh_credentials(&mut self, now: Tick) {
+        let identity = self.job.identity.clone();
+        let Some(credentials) = &mut self.job.credentials else { return };
+        if credentials.due().is_none_or(|due| due > now) {
+            return;
+        }
+        let Err(lack) = credentials.refresh(identity.as_ref(), now) else { return };
+        self.warn(format!(
+            "the job's credentials cannot be brought anew (SEC_CREDENTIAL_REFRESH): {}",
+            lack.why
+        ));
+        // Nobody can be asked to hold a job that is about to leave, or has left.
+        if lack.holds && self.companion.is_some() {
+            drop(self.obey(Wish::Vacate(Some(not_available()), true)));
+        }
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+
+    pub(super) fn take_credentials_away(&mut self) {
+        let identity = self.job.identity.clone();
+        let Some(credentials) = &mut self.job.credentials else { return };
+        for left in credentials.take_away(identity.as_ref()) {
+            self.warn(format!("the job's credentials cannot be taken away: {left}"));
+        }
+    }
 }

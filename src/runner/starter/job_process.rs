@@ -11,12 +11,12 @@ use super::measure::family_usage;
 use crate::os::namespace_init::Said;
 use crate::os::terminal::Terminal;
 use crate::os::tracking::TrackingGroup;
-use crate::os::{self, ChildId, Whom, accounting, cgroup, clock, process_table};
+use crate::os::{self, ChildId, Whom, accounting, cgroup, clock};
 use crate::process::{Exit, Session};
 use crate::quirks::Quirk;
 use crate::runner::events::full_text;
 use crate::runner::hook_call::HookCall;
-use crate::starter::{Account, Event, FamilyUsage, JobProcess, KnownBy, Left, StartFailure, process};
+use crate::starter::{Account, Event, FamilyUsage, JobProcess, KnownBy, StartFailure, process};
 use crate::time::Now;
 
 /// When it is looked at first: a process that has just been executed has not mapped its libraries yet.
@@ -57,8 +57,7 @@ impl Live<'_> {
         match self.try_start(now, process) {
             Ok(child) => {
                 let pid = self.pid(child);
-                let started = process_table::read(pid.cast_signed()).map_or(0, |one| one.started);
-                self.note_left(&Left::Process { pid: pid.cast_signed(), started });
+                self.note_child(child);
                 let attempt = Box::new(process.clone());
                 let (group, tracking) = (self.new_group.take(), self.new_tracking.take());
                 self.note_known_by(process, group.is_some());

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::child;
 use super::companion::{self, Companion, Seen};
+use super::credentials::Credentials;
 use super::docker_socket::DockerWatch;
 use super::group::JobGroup;
 use super::job::Job;
@@ -25,7 +26,8 @@ use crate::os::{self, ChildId, Reactor, Whom, clock};
 use crate::runner::control::Control;
 use crate::runner::events::{self, EventStream, Kind};
 use crate::runner::hook_limits;
-use crate::starter::{Action, CallId, Event, Notice, Request, Standing, Starter};
+use crate::starter::logical_volume::LogicalVolume;
+use crate::starter::{Action, CallId, Event, Left, Notice, Request, Standing, Starter};
 use crate::time::{Now, Tick};
 use crate::world::World;
 
@@ -244,6 +246,7 @@ impl Live<'_> {
             flush_at,
             tools,
             mover,
+            self.job.credentials.as_ref().and_then(Credentials::due),
         ];
         let event = self.reactor.next(deadlines.into_iter().flatten().min())?;
         self.stream.flush();
@@ -299,6 +302,7 @@ impl Live<'_> {
         self.kill_slow_tools(now);
         self.ask_docker(now);
         self.kill_slow_mover(now);
+        self.refresh_credentials(now);
         if let Some(control) = &mut self.control {
             control.look(now, self.reactor);
         }
@@ -350,6 +354,10 @@ impl Live<'_> {
             Action::OpenFiles(files) => self.open_files(&files),
             Action::MakeDirectory { path, mode } => self.make_directory(&path, mode),
             Action::Remember { container } => self.remember(&container),
+            Action::Pulling { image, own } => {
+                self.note_left(&Left::Pull { image: image.to_string(), own: own.to_string() });
+            }
+            Action::DockerConfig(config) => self.docker_config(config.as_deref()),
             Action::StartProcess(process) => self.start(now, &process),
             Action::Transfer(way) => self.transfer(way),
             Action::AbortTransfer => self.abort_transfer(),
@@ -402,9 +410,8 @@ impl Live<'_> {
                 }
             }
             Action::RemoveScratch => {
-                if let Some(credentials) = &self.job.credentials {
-                    credentials.take_away(self.job.identity.as_ref());
-                }
+                self.take_credentials_away();
+                self.docker_config(None);
                 let remains = self.job.sandbox.remove();
                 self.events.push_back(Event::ScratchRemoved { remains });
             }
@@ -415,6 +422,10 @@ impl Live<'_> {
     fn make_scratch(&mut self, all: &[crate::starter::File]) {
         let ad = all.iter().find(|file| file.name == ".job.ad").map_or(&[][..], |file| &file.bytes);
         self.begin_state(ad);
+        let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.clone());
+        if let Some(LogicalVolume { group, name, .. }) = volume {
+            self.note_left(&Left::Volume { group: group.to_string(), name: name.to_string() });
+        }
         let event = match self.job.sandbox.make() {
             Ok(no_volume) => {
                 if let Some(why) = no_volume {
@@ -423,8 +434,7 @@ impl Live<'_> {
                     ));
                 }
                 all.iter().for_each(|file| self.write_file(file));
-                let credentials = self.job.credentials.as_ref();
-                match credentials.map_or(Ok(()), |found| found.lay(self.job.identity.as_ref())) {
+                match self.lay_credentials() {
                     Ok(()) => Event::ScratchMade,
                     Err(error) => Event::ScratchFailed {
                         no_execute: false,

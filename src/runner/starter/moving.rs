@@ -158,8 +158,9 @@ impl Live<'_> {
                 }
             }
         }
-        if let Some(credentials) = &self.job.credentials {
-            set(b"_CONDOR_CREDS", credentials.directory.as_os_str().as_bytes().into());
+        let credentials = self.job.credentials.as_ref();
+        if let Some(directory) = credentials.and_then(|credentials| credentials.directory()) {
+            set(b"_CONDOR_CREDS", directory.as_os_str().as_bytes().into());
         }
         set(b"_CONDOR_JOB_AD", [scratch, b"/.job.ad"].concat().into());
         set(b"_CONDOR_MACHINE_AD", [scratch, b"/.machine.ad"].concat().into());

@@ -3,26 +3,25 @@
 //! The order is that of `JICLocal::init`: hooks, job, account, scratch directory, log. Whatever refuses the job is kept
 //! in the machine, which then tells JOB_EXIT of it (quirk `starter-refusal-untold`).
 
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::accounts;
-use super::carriage;
-use super::credentials::Credentials;
+use super::carriage::{self, Carriage};
+use super::credentials::{Credentials, Reading};
 use super::job::Job;
-use super::notice;
+use super::plan_knobs::{Knobs, told_at_start, told_of_hooks};
+use super::plan_places::{address, execute_directory, free_name, id_of, log_of, resolve};
+use super::rights::Rights;
 use super::sandbox::Sandbox;
-use super::user_log::{LogSettings, Opening, UserLog};
+use super::user_log::UserLog;
 use super::visa::Visa;
+use super::volume::Limited;
 use crate::classad::{ClassAd, Context};
-use crate::config::not_done::NotDone;
 use crate::config::{ValueError, View};
-use crate::job::attr;
-use crate::os::{cgroup, identity, mounts};
+use crate::os::{cgroup, mounts};
 use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::DaemonEnvironment;
@@ -30,10 +29,12 @@ use crate::runner::hook_limits;
 use crate::starter::container::Surroundings;
 use crate::starter::disk;
 use crate::starter::hooks::{self, Found};
+use crate::starter::logical_volume::VolumeKnobs;
 use crate::starter::not_done::With;
 use crate::starter::virtual_machine::{self, VmPlace};
-use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info, not_done};
-use crate::world::{Account, World};
+use crate::starter::{Hooks, JobInfo, Overrides, Refusal, Setup, Starter, Vacate, job_info};
+use crate::transfer::Wishes;
+use crate::world::World;
 
 /// What a caller knows of the job and wants of its run.
 pub struct Request<'w> {
@@ -89,6 +90,8 @@ pub struct Plan<'w> {
     pub job: Job,
     /// What a user should know before anything happens.
     pub warnings: Vec<String>,
+    /// With what its shadow holds the job before it runs.
+    pub held: Option<Vacate>,
 }
 
 /// Makes the plan. The process's file mask becomes that of all daemons, whatever the caller's is: the job's log and ads,
@@ -99,495 +102,291 @@ pub struct Plan<'w> {
 /// which the machine knows.
 pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, ValueError> {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
-    let Request { world, quirks, mut ad, machine, overrides, .. } = request;
-    let with_shadow = request.with == With::Shadow;
-    let slot_ad = machine.as_ref().filter(|_| with_shadow || !quirks.has(Quirk::MachineAdEmpty));
-    // A job that a slot has accepted is not left to its silence: JOB_EXIT is told.
-    let mut refuses = Refuses { accepted: request.private.is_some(), reason: None };
-    let configured = || Settings {
-        execute: view.string("EXECUTE").ok().flatten().map(|path| path.value.to_path_lossy().into_owned()),
-        ..Settings::default()
-    };
-    let settings = match quirks.has(Quirk::StarterExceptions) {
-        true => Settings::read_late(view, slot_ad, world)?,
-        false => refuses.or_else(Settings::read(view, slot_ad, world), configured)?,
-    };
-    let output_limit = refuses.or_else(output_limit(view), || crate::runner::hook_call::PIPE_BUFFER_MAX)?;
-    let affinity = match affinity(view, &request.slot) {
-        // It is among the faults of the settings.
-        Err(_) if quirks.has(Quirk::StarterExceptions) => Vec::new(),
-        read => refuses.or_else(read, Vec::new)?,
-    };
-    let mut warnings = Vec::new();
-    warnings.extend(told_at_start(&ad, view, request.private.as_deref(), request.with, world));
-    let own = request.environment.variables().to_vec();
-    let root = world.effective_uid() == 0;
+    let mut planning = Planning::begin(request, view)?;
+    let credentials = planning.find_credentials();
+    let held = planning.held.take();
+    let carriage = planning.carriage()?;
+    let job = planning.carrier(carriage, credentials)?;
+    let warnings = std::mem::take(&mut planning.warnings);
+    Ok(Plan { machine: Starter::new(planning.setup(&job)), job, warnings, held })
+}
 
-    let Found { mut hooks, lookup, refusal } = hooks::find(&ad, view, world, quirks);
-    let refusal = refusal.or(refuses.reason);
-    let no_execute = settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
-    for quirk in lookup.quirk.filter(|quirk| !quirks.has(*quirk)).into_iter().chain(no_execute) {
-        warnings.push(format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
-    }
-    if let Some(keyword) = lookup.keyword.as_ref().filter(|_| {
-        refusal.is_none()
-            && hooks.prepare.is_none()
-            && hooks.update.is_none()
-            && hooks.exit.is_none()
-            && !quirks.has(Quirk::HooklessKeywordSilent)
-    }) && notice::is_news(request.private.as_deref(), &no_hook_mark(keyword))
-    {
-        warnings.push(format!(
-            "neither {keyword}_HOOK_PREPARE_JOB nor _UPDATE_JOB_INFO nor _JOB_EXIT is set: jobs of the keyword \
-             '{keyword}' run without hooks"
-        ));
-    }
-    let execute = execute_directory(&settings, &request.fallback_execute, quirks, view);
-    let top = free_name(&execute, std::process::id(), world);
-    let scratch = if settings.nested_scratch { top.join("scratch") } else { top.clone() };
+/// A plan that is being made, in the order of `JICLocal::init`.
+struct Planning<'w, 'v> {
+    request: Request<'w>,
+    view: &'v View<'v>,
+    knobs: Knobs,
+    hooks: Hooks,
+    /// The account of hooks.
+    hook_identity: Option<Identity>,
+    top: PathBuf,
+    scratch: PathBuf,
+    /// The ad as it came; that of the request has what a starter adds.
+    submitted: ClassAd,
+    visa: Option<Visa>,
+    wishes: Option<Wishes>,
+    rights: Rights,
+    job: Result<JobInfo, Refusal>,
+    held: Option<Vacate>,
+    warnings: Vec<String>,
+}
 
-    // The visa shows the ad as it came.
-    let visa = Visa::asked_for(&ad, address(world), quirks, world);
-    let wishes = match request.with {
-        With::Shadow => carriage::wishes(&ad, view, world),
-        With::Nobody | With::Schedd => Ok(None),
-    };
-    let submitted = ad.clone();
-    let info = match &wishes {
-        Ok(Some(wishes)) => {
-            job_info::read_transferred(&mut ad, &scratch, wishes, &overrides, (quirks, world))
+impl<'w, 'v> Planning<'w, 'v> {
+    fn begin(mut request: Request<'w>, view: &'v View<'v>) -> Result<Self, ValueError> {
+        let (world, quirks) = (request.world, request.quirks);
+        let knobs = Knobs::read(&request, view)?;
+        let mut warnings = told_at_start(&request, view);
+        let found = hooks::find(&request.ad, view, world, quirks);
+        warnings.extend(told_of_hooks(&found, &knobs, &request));
+        let Found { mut hooks, refusal, .. } = found;
+        let execute = execute_directory(&knobs.settings, &request.fallback_execute, quirks, view);
+        let top = free_name(&execute, std::process::id(), world);
+        let scratch = if knobs.settings.nested_scratch { top.join("scratch") } else { top.clone() };
+        // The visa shows the ad as it came.
+        let visa = Visa::asked_for(&request.ad, address(world), quirks, world);
+        let submitted = request.ad.clone();
+        let (wishes, info) = read_job(&mut request, &scratch, view);
+        let rights = Rights::of(&request.ad, &request, view);
+        warnings.extend(rights.warnings.iter().cloned());
+        let refusal = refusal.or_else(|| knobs.refusal.clone());
+        let job = match refusal {
+            Some(refusal) => Err(refusal),
+            None => info.and_then(|info| rights.refusal.clone().map_or(Ok(info), Err)),
+        };
+        let is_called = hooks.exit.is_some() && !quirks.has(Quirk::StarterRefusalUntold);
+        let (hook_identity, said) = rights.of_hooks(is_called, world);
+        warnings.extend(said);
+        if hook_identity.is_err() {
+            hooks = Hooks::default();
         }
-        Ok(None) => job_info::read(&mut ad, &scratch, &overrides, quirks, world),
-        Err(refusal) => Err(refusal.clone()),
-    };
-    let account = accounts::choose(&ad, view, &request.slot, request.with, quirks);
-    let (account, refused) = match account {
-        Ok(chosen) => {
-            warnings.extend(accounts::told(&chosen, root));
-            (Some(chosen), None)
-        }
-        Err(refusal) => (None, Some(refusal)),
-    };
-    let dedicated = account.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
-    let account = account.map(|chosen| chosen.account);
-    let job: Result<JobInfo, Refusal> = match (refusal, info, refused) {
-        (Some(refusal), _, _) | (None, Err(refusal), _) | (None, Ok(_), Some(refusal)) => Err(refusal),
-        (None, Ok(info), None) => Ok(info),
-    };
-    let credentials = match request.with {
-        With::Shadow => Credentials::read(&ad, &scratch, view, world),
-        With::Nobody | With::Schedd => None,
-    };
-    let credentials = match credentials {
-        Some(Ok(credentials)) => {
-            warnings.push(
-                "the job's tokens (OAuthServicesNeeded) are laid down once: a pool brings new ones every SEC_CREDENTIAL_REFRESH seconds"
-                    .to_owned(),
-            );
-            Some(credentials)
-        }
-        Some(Err(why)) => {
-            warnings.push(format!("no tokens (OAuthServicesNeeded): {why}"));
-            None
-        }
-        None => None,
-    };
-    let job = job.map(|job| {
-        let directory =
-            |credentials: &Credentials| credentials.directory.as_os_str().as_encoded_bytes().into();
-        JobInfo { credentials: credentials.as_ref().map(directory), ..job }
-    });
-    let condor = if root { accounts::condor_identity(view, world) } else { None };
-    // Groups are looked up through all that the machine's accounts come from.
-    let own_identity = account.as_ref().map(identity::of_account);
-    // Only a shadow's starter knows PrimaryUnixGroup; a job whose owner is not in it was held before.
-    let in_group = |job: Identity| match request.with {
-        With::Shadow => accounts::in_primary_group(job.clone(), &ad, world).unwrap_or(job),
-        With::Nobody | With::Schedd => job,
-    };
-    let job_identity = own_identity.clone().filter(|_| root).map(in_group);
-    let hook_identity = match (&job_identity, root) {
-        (None, true) => {
-            let is_called = hooks.exit.is_some() && !quirks.has(Quirk::StarterRefusalUntold);
-            let (identity, said) = hook_identity_without_account(condor.as_ref(), is_called, world);
-            warnings.extend(said);
-            // Never root.
-            if identity.is_none() {
-                hooks = Default::default();
-            }
-            identity
-        }
-        (identity, _) => identity.clone(),
-    };
-    let output_ad = request.output_ad.filter(|path| path != "-");
-    let resolve = |path: &BString| resolve(path, &scratch, quirks, world);
-    let output_path = output_ad.as_ref().map(resolve);
-    // Whose supplementary groups are those of the job's account by then: `set_condor_egid` leaves them.
-    let condor_in_job = condor.clone().map(|condor| match &job_identity {
-        Some(job) => Identity { groups: job.groups.clone(), ..condor },
-        None => condor,
-    });
-    // Relative names lie in the job's directory then: not with root's rights.
-    let ad_writer = match quirks.has(Quirk::OutputAdAsCondor) {
-        true => condor_in_job.clone().or_else(|| job_identity.clone()),
-        false => None,
-    };
-    // Never with more rights than those who may write there.
-    let wrapper_reader = match quirks.has(Quirk::WrapperErrorFileIgnored) {
-        true => condor_in_job.or_else(|| job_identity.clone()),
-        false => job_identity.clone(),
-    };
-    let log = match &job {
-        Ok(info) if request.with == With::Nobody => {
-            log_of((&ad, info), &scratch, (view, request.log.clone()), quirks, world)?
-        }
-        // Schedd and shadow keep another.
-        Ok(_) | Err(_) => None,
-    };
-    let stack = Context::new(world).my(&ad).int("StackSize");
-    let hook_stack = stack.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
-    let daemon_uid = condor.as_ref().map_or_else(|| world.effective_uid(), |condor| condor.uid);
-    let daemon_home = world.account_by_uid(daemon_uid).map(|account| account.home);
-    let surroundings = Surroundings {
-        slot_directory: top.clone(),
-        account: own_identity,
-        processors: affinity.clone(),
-        daemon_home: daemon_home.clone(),
-    };
-    let moves = (request.with == With::Shadow)
-        .then(|| carriage::moves(wishes.as_ref().ok().and_then(Option::as_ref), world));
-    let carriage = match wishes.ok().flatten() {
-        Some(wishes) => {
-            let about = carriage::About { ad: &submitted, view, world, job: job_identity.as_ref() };
-            let made = carriage::make(wishes, about, request.helper, request.spool)?;
-            warnings.extend(made.1);
-            Some(made.0)
-        }
-        None => None,
-    };
-    let place = VmPlace {
-        server: view.string("VM_GAHP_SERVER")?.map(|server| server.value),
-        scratch: &scratch,
-        account: job_identity.as_ref(),
-        world,
-    };
-    let virtual_machine = virtual_machine::describe(&ad, &place);
-    let enforces_disk = settings.enforce_disk && !quirks.has(Quirk::DiskUnwatched);
-    let carriage_is_there = carriage.is_some();
-    let polling = view.int("POLLING_INTERVAL")?.map_or(5, |setting| setting.value);
-    let volume = disk::limit_kib(machine.as_ref().unwrap_or(&ClassAd::new()), &ad, world)
-        .and_then(|kib| u64::try_from(kib).ok())
-        .filter(|_| enforces_disk && root && mounts::may_mount() && settings.move_on_exit.is_none())
-        .map(|kib| kib.saturating_mul(1024));
-    let job_plan = Job {
-        carriage,
-        virtual_machine,
-        credentials,
-        daemon_home,
-        sandbox: Sandbox {
+        Ok(Planning {
+            request,
+            view,
+            knobs,
+            hooks,
+            hook_identity: hook_identity.unwrap_or_default(),
             top,
-            scratch: scratch.clone(),
+            scratch,
+            submitted,
+            visa,
+            wishes,
+            rights,
+            job,
+            held: None,
+            warnings,
+        })
+    }
+
+    /// Looks for the credentials that the job needs, of which it is told.
+    fn find_credentials(&mut self) -> Option<Credentials> {
+        let login = self.rights.account.as_ref().map(|account| account.name.clone()).unwrap_or_default();
+        let found = Reading {
+            ad: &self.request.ad,
+            scratch: &self.scratch,
+            with: self.request.with,
+            login: &login,
+            view: self.view,
+            quirks: self.request.quirks,
+            world: self.request.world,
+        }
+        .find();
+        self.warnings.extend(found.warnings);
+        self.held = found.held;
+        if let Ok(job) = &mut self.job {
+            job.tokens = found.tokens;
+        }
+        found.credentials
+    }
+
+    /// What moves the job's files, where they are moved.
+    fn carriage(&mut self) -> Result<Option<Carriage>, ValueError> {
+        let Some(wishes) = self.wishes.clone() else { return Ok(None) };
+        let about = carriage::About {
+            ad: &self.submitted,
+            view: self.view,
+            world: self.request.world,
+            job: self.rights.job.as_ref(),
+        };
+        let (helper, spool) = (self.request.helper.clone(), self.request.spool.clone());
+        let (made, warnings) = carriage::make(wishes, about, helper, spool)?;
+        self.warnings.extend(warnings);
+        Ok(Some(made))
+    }
+
+    fn is_root(&self) -> bool {
+        self.request.world.effective_uid() == 0
+    }
+
+    fn enforces_disk(&self) -> bool {
+        self.knobs.settings.enforce_disk && !self.request.quirks.has(Quirk::DiskUnwatched)
+    }
+
+    fn sandbox(&self) -> Result<Sandbox, ValueError> {
+        let (settings, quirks) = (&self.knobs.settings, self.request.quirks);
+        let slot = self.request.machine.clone().unwrap_or_default();
+        let is_limited =
+            self.enforces_disk() && self.is_root() && mounts::may_mount() && settings.move_on_exit.is_none();
+        let volume = disk::limit_kib(&slot, &self.request.ad, self.request.world)
+            .and_then(|kib| u64::try_from(kib).ok())
+            .filter(|_| is_limited)
+            .map(|kib| (kib, self.request.slot.as_slice()));
+        let logical = VolumeKnobs::read(self.view)?;
+        let volume = volume.map(|(kib, slot)| Limited {
+            bytes: kib.saturating_mul(1024),
+            logical: logical.map(|knobs| knobs.volume(slot, std::process::id(), kib)),
+        });
+        Ok(Sandbox {
+            top: self.top.clone(),
+            scratch: self.scratch.clone(),
             mode: settings.scratch_mode,
-            owner: job_identity,
-            condor,
+            owner: self.rights.job.clone(),
+            condor: self.rights.condor.clone(),
             move_to: settings.move_on_exit.clone(),
             delay: settings.remove_delay,
             volume,
             made_as_condor: quirks.has(Quirk::ScratchMadeAsCondor),
             keeps_modes: !quirks.has(Quirk::UnremovableScratchSilent),
-        },
-        identity: hook_identity,
-        hook_environment: request.environment.for_hooks(quirks),
-        hook_limits: hook_limits::of_daemon(view),
-        hook_stack,
-        output_limit,
-        quirks,
-        environment: own.clone(),
-        // A relative one counts from where the job begins.
-        iwd: job.as_ref().map_or_else(|_| scratch.clone(), |info| scratch.join(info.iwd.to_path_lossy())),
-        id: job.as_ref().map_or_else(|_| id_of(&ad, quirks, world), JobInfo::id),
-        slot: request.event_slot.unwrap_or_else(|| request.slot.to_string()),
-        update_ad: request.update_ad.as_ref().map(resolve),
-        output_ad: output_path.clone(),
-        ad_writer,
-        wrapper_reader,
-        log,
-        visa,
-        affinity,
-        dedicated,
-        snapshot: settings.snapshot,
-        polling: Duration::from_secs(polling.max(1).unsigned_abs()),
-        ad: ad.clone(),
-        proportional: settings.proportional,
-        measures_disk: carriage_is_there || enforces_disk,
-        private: request.private,
-        timeout: request.timeout,
-        orphan_grace: request.orphan_grace,
-        log_directory: match quirks.has(Quirk::HupMovesHooks) {
-            true => view.string("LOG").ok().flatten().map(|log| log.value.to_path_lossy().into_owned()),
-            false => None,
-        },
-        reread: false,
-        skew_us: request.skew_us,
-    };
-    let home = account.as_ref().map(|account: &Account| account.home.clone());
-    let machine = Starter::new(Setup {
-        world,
-        quirks,
-        ad,
-        machine,
-        job,
-        settings,
-        hooks,
-        scratch,
-        starter_pid: std::process::id(),
-        own_environment: own,
-        slot: request.slot,
-        home,
-        output_ad: output_path.map(|path| BString::from(path.into_os_string().into_vec())),
-        can_mount: root && mounts::may_mount(),
-        no_groups: (quirks.has(Quirk::GroupsUnfound) && !cgroup::reference_would())
-            .then(|| "HTCondor 25.14 finds no control groups here".to_owned()),
-        hook_timeout: request.hook_timeout,
-        surroundings,
-        moves,
-        shell: request.shell,
-    });
-    Ok(Plan { machine, job: job_plan, warnings })
-}
+        })
+    }
 
-/// The name of the mark that says that a keyword without hooks has been told of.
-fn no_hook_mark(keyword: &[u8]) -> String {
-    let plain = |letter: &u8| if letter.is_ascii_alphanumeric() { char::from(*letter) } else { '_' };
-    format!("no-hook-{}", keyword.iter().map(plain).collect::<String>())
-}
-
-/// What becomes of knobs that are wrong.
-struct Refuses {
-    /// Whether the job has been accepted by a slot.
-    accepted: bool,
-    reason: Option<Refusal>,
-}
-
-impl Refuses {
-    /// A value, or for an accepted job another in its place, with the reason kept.
-    fn or_else<T>(
-        &mut self,
-        read: Result<T, ValueError>,
-        instead: impl FnOnce() -> T,
-    ) -> Result<T, ValueError> {
-        match read {
-            Err(error) if self.accepted => {
-                self.reason.get_or_insert(Refusal::Knob { reason: error.to_string() });
-                Ok(instead())
+    /// The job's own log; schedd and shadow keep another.
+    fn log(&self) -> Result<Option<UserLog>, ValueError> {
+        let Request { ad, world, quirks, log, .. } = &self.request;
+        match &self.job {
+            Ok(info) if self.request.with == With::Nobody => {
+                log_of((ad, info), &self.scratch, (self.view, log.clone()), *quirks, *world)
             }
-            read => read,
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+
+    fn virtual_machine(&self) -> Result<Option<Vec<String>>, ValueError> {
+        let place = VmPlace {
+            server: self.view.string("VM_GAHP_SERVER")?.map(|server| server.value),
+            scratch: &self.scratch,
+            account: self.rights.job.as_ref(),
+            world: self.request.world,
+        };
+        Ok(virtual_machine::describe(&self.request.ad, &place))
+    }
+
+    fn named(&self, path: &BString) -> PathBuf {
+        resolve(path, &self.scratch, self.request.quirks, self.request.world)
+    }
+
+    fn daemon_home(&self) -> Option<BString> {
+        let world = self.request.world;
+        let uid = self.rights.condor.as_ref().map_or_else(|| world.effective_uid(), |condor| condor.uid);
+        world.account_by_uid(uid).map(|account| account.home)
+    }
+
+    /// What carries the job out.
+    fn carrier(
+        &mut self,
+        carriage: Option<Carriage>,
+        credentials: Option<Credentials>,
+    ) -> Result<Job, ValueError> {
+        let visa = self.visa.take();
+        let (request, settings) = (&self.request, &self.knobs.settings);
+        let (world, quirks) = (request.world, request.quirks);
+        let stack = Context::new(world).my(&request.ad).int("StackSize");
+        let log_directory = self.view.string("LOG").ok().flatten();
+        let log_directory = log_directory.filter(|_| quirks.has(Quirk::HupMovesHooks));
+        let job = self.job.as_ref();
+        Ok(Job {
+            measures_disk: carriage.is_some() || self.enforces_disk(),
+            carriage,
+            virtual_machine: self.virtual_machine()?,
+            credentials,
+            daemon_home: self.daemon_home(),
+            sandbox: self.sandbox()?,
+            identity: self.hook_identity.clone(),
+            hook_environment: request.environment.for_hooks(quirks),
+            hook_limits: hook_limits::of_daemon(self.view),
+            hook_stack: stack.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0),
+            output_limit: self.knobs.output_limit,
+            quirks,
+            environment: request.environment.variables().to_vec(),
+            // A relative one counts from where the job begins.
+            iwd: job.map_or_else(|_| self.scratch.clone(), |job| self.scratch.join(job.iwd.to_path_lossy())),
+            id: job.map_or_else(|_| id_of(&request.ad, quirks, world), JobInfo::id),
+            slot: request.event_slot.clone().unwrap_or_else(|| request.slot.to_string()),
+            update_ad: request.update_ad.as_ref().map(|path| self.named(path)),
+            output_ad: request.output_ad.as_ref().filter(|path| *path != "-").map(|path| self.named(path)),
+            ad_writer: self.rights.ad_writer(quirks),
+            wrapper_reader: self.rights.wrapper_reader(quirks),
+            log: self.log()?,
+            visa,
+            affinity: self.knobs.affinity.clone(),
+            dedicated: self.rights.dedicated,
+            snapshot: settings.snapshot,
+            polling: self.knobs.polling,
+            ad: request.ad.clone(),
+            proportional: settings.proportional,
+            private: request.private.clone(),
+            timeout: request.timeout,
+            orphan_grace: request.orphan_grace,
+            log_directory: log_directory.map(|log| log.value.to_path_lossy().into_owned()),
+            reread: false,
+            skew_us: request.skew_us,
+        })
+    }
+
+    /// What the machine is made from.
+    fn setup(self, job: &Job) -> Setup<'w> {
+        let quirks = self.request.quirks;
+        let can_mount = self.is_root() && mounts::may_mount();
+        let surroundings = Surroundings {
+            slot_directory: self.top,
+            account: self.rights.own,
+            processors: self.knobs.affinity,
+            daemon_home: job.daemon_home.clone(),
+        };
+        let moves = || carriage::moves(self.wishes.as_ref(), self.request.world);
+        let output_ad = job.output_ad.clone().map(|path| BString::from(path.into_os_string().into_vec()));
+        Setup {
+            world: self.request.world,
+            quirks,
+            moves: (self.request.with == With::Shadow).then(moves),
+            ad: self.request.ad,
+            machine: self.request.machine,
+            job: self.job,
+            settings: self.knobs.settings,
+            hooks: self.hooks,
+            scratch: self.scratch,
+            starter_pid: std::process::id(),
+            own_environment: job.environment.clone(),
+            slot: self.request.slot,
+            home: self.rights.account.map(|account| account.home),
+            output_ad,
+            can_mount,
+            no_groups: (quirks.has(Quirk::GroupsUnfound) && !cgroup::reference_would())
+                .then(|| "HTCondor 25.14 finds no control groups here".to_owned()),
+            hook_timeout: self.request.hook_timeout,
+            surroundings,
+            shell: self.request.shell,
         }
     }
 }
 
-/// Whether a starter could read its knobs, whatever the job.
-///
-/// # Errors
-/// A knob that is no number or truth value where it has to be one.
-pub fn check_knobs(view: &View<'_>, world: &dyn World) -> Result<(), ValueError> {
-    Settings::read(view, None, world)?;
-    output_limit(view)?;
-    affinity(view, b"slot1")?;
-    Ok(())
-}
-
-/// What the job asks for and is not done, and where no slot runner has told it what of the configuration is not.
-fn told_at_start(
-    ad: &ClassAd,
-    view: &View<'_>,
-    private: Option<&Path>,
-    with: With,
-    world: &dyn World,
-) -> Vec<String> {
-    let mut lines = match private {
-        None => NotDone::of(view).lines(view, &["starter"]),
-        Some(_) => Vec::new(),
-    };
-    let asked = not_done::told(ad, with, world).into_iter();
-    let untold = asked.filter(|told| notice::is_news(private, &told.attributes));
-    lines.extend(untold.map(|told| told.line));
-    let dead = ad.contains("RequestedChroot") || view.is_defined("NAMED_CHROOT");
-    if dead && notice::is_news(private, "chroot") {
-        let line = "RequestedChroot and NAMED_CHROOT change nothing: HTCondor 25.14 knows no chroots any more (use a container)";
-        lines.push(line.to_owned());
-    }
-    lines
-}
-
-/// Where scratch directories are made.
-///
-/// # Errors
-/// A knob that is no number or truth value where it has to be one.
-pub fn execute(view: &View<'_>, fallback: &Path, world: &dyn World) -> Result<PathBuf, ValueError> {
-    Ok(execute_directory(&Settings::read(view, None, world)?, fallback, Quirks::None, view))
-}
-
-/// EXECUTE, where some source sets it or its directory is there; else a directory of ours.
-fn execute_directory(settings: &Settings, fallback: &Path, quirks: Quirks, view: &View<'_>) -> PathBuf {
-    let set = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
-    match &settings.execute {
-        Some(execute)
-            if quirks.has(Quirk::ExecuteUnchecked)
-                || set("EXECUTE")
-                || set("LOCAL_DIR")
-                || execute.is_dir() =>
-        {
-            execute.clone()
-        }
-        _ => fallback.to_owned(),
-    }
-}
-
-/// `dir_<pid>`, or with a number behind it where a starter that was killed has left one.
-fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
-    // Put together as text: an EXECUTE that ends in a slash shows two in all that names the directory.
-    let named = |name: String| {
-        let mut path = execute.as_os_str().to_owned();
-        path.push("/");
-        path.push(name);
-        PathBuf::from(path)
-    };
-    let plain = named(format!("dir_{pid}"));
-    let taken = |path: &PathBuf| world.stat(path).is_ok();
-    if !taken(&plain) {
-        return plain;
-    }
-    let numbered = (1..1000).map(|number| named(format!("dir_{pid}.{number}")));
-    numbered.into_iter().find(|path| !taken(path)).unwrap_or(plain)
-}
-
-/// Who runs JOB_EXIT for a job that has no account here, and what is said of it: the account of daemons, else `nobody`, as
-/// jobs of unknown users have it. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
-/// `init_condor_ids`), and their starter calls no hook for a job that it refuses.
-fn hook_identity_without_account(
-    condor: Option<&Identity>,
-    is_called: bool,
-    world: &dyn World,
-) -> (Option<Identity>, Option<String>) {
-    if let Some(condor) = condor {
-        return (Some(condor.clone()), None);
-    }
-    let nobody = world.account_by_name(b"nobody").filter(|account| account.uid != 0);
-    let nobody = nobody.map(|account| identity::of_account(&account));
-    let who = match nobody {
-        Some(_) => "JOB_EXIT runs as 'nobody'",
-        None => "JOB_EXIT is not called for this job, as hooks do not run as root",
-    };
-    let said = is_called.then(|| {
-        format!(
-            "{who}: the job has no account here, and CONDOR_IDS names no ordinary one, nor is there an account 'condor' (daemons of a \
-             pool do not start so); set CONDOR_IDS = UID.GID"
-        )
-    });
-    (nobody, said)
-}
-
-/// Names on the command line: 25.14 takes relative ones below the scratch directory, which is removed; by default they
-/// lie where the caller is.
-fn resolve(path: &BString, scratch: &Path, quirks: Quirks, world: &dyn World) -> PathBuf {
-    let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-    let base = match quirks.has(Quirk::OutputAdAsCondor) {
-        true => scratch.to_owned(),
-        false => world.current_dir().unwrap_or_default(),
-    };
-    base.join(path)
-}
-
-/// The processors of the slot where ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else SLOT<N>_CPU_AFFINITY,
-/// else the one of the slot's number (`OsProc::StartJob`). Empty: all.
-fn affinity(view: &View<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError> {
-    let wanted = view.boolean("ENFORCE_CPU_AFFINITY")?.is_some_and(|setting| setting.value);
-    let digits = slot.to_str_lossy();
-    let digits = digits.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let Some(number) = digits[..end].parse::<usize>().ok().filter(|number| wanted && *number > 0) else {
-        return Ok(Vec::new());
-    };
-    for name in ["STARTD_ASSIGNED_AFFINITY".to_owned(), format!("SLOT{number}_CPU_AFFINITY")] {
-        if let Some(list) = view.list(&name)? {
-            let number =
-                |cpu: &BString| usize::try_from(crate::starter::job_source::leading_number(cpu)).ok();
-            return Ok(list.value.iter().filter_map(number).collect());
-        }
-    }
-    Ok(vec![number - 1])
-}
-
-/// PIPE_BUFFER_MAX.
-fn output_limit(view: &View<'_>) -> Result<usize, ValueError> {
-    let setting = view.int("PIPE_BUFFER_MAX")?;
-    let configured = setting.and_then(|setting| usize::try_from(setting.value).ok());
-    Ok(configured.filter(|limit| *limit > 0).unwrap_or(crate::runner::hook_call::PIPE_BUFFER_MAX))
-}
-
-fn log_of(
-    (ad, job): (&ClassAd, &JobInfo),
+/// What the job wants to have moved, and what is read from its ad, which that completes.
+fn read_job(
+    request: &mut Request<'_>,
     scratch: &Path,
-    (view, named): (&View<'_>, Option<PathBuf>),
-    quirks: Quirks,
-    world: &dyn World,
-) -> Result<Option<UserLog>, ValueError> {
-    if !ad.contains("StarterUserLog") && named.is_none() {
-        return Ok(None);
-    }
-    let settings = LogSettings::read(view, named)?;
-    let daemon = if world.effective_uid() == 0 { accounts::condor_identity(view, world) } else { None };
-    let (settings, address) = (&settings, address(world));
-    Ok(UserLog::asked_for(&Opening { ad, job, scratch, settings, daemon, address, quirks, world }))
-}
-
-/// What stands for the starter's address: there is no command port to name.
-fn address(world: &dyn World) -> BString {
-    format!("<{}:0>", world.machine().ip_address).into()
-}
-
-/// The id of a job that is refused, as far as its ad has one.
-fn id_of(ad: &ClassAd, quirks: Quirks, world: &dyn World) -> String {
-    let id = |name: &str| job_info::id(ad, name, quirks, world);
-    let (cluster, proc) = (id(attr::CLUSTER_ID), id(attr::PROC_ID));
-    format!("{}.{}", cluster.unwrap_or(1), proc.unwrap_or(0))
-}
-
-/// The slot's name where only that of the log tells it: what follows the first dot before `slot`, or before another
-/// prefix of slot names. `-a slot1_2` makes the log `StarterLog.slot1_2` (`Starter::getMySlotName`).
-pub fn slot_of_log(log: &[u8], prefix: &[u8]) -> BString {
-    let name = log.rsplit(|byte| *byte == b'/').next().unwrap_or(log);
-    let marked = [b".", prefix].concat();
-    name.find(&marked).map_or_else(BString::default, |at| name[at + 1..].into())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::ffi::OsStrExt;
-
-    use super::*;
-
-    #[test]
-    fn the_slot_stands_behind_the_dot_in_the_name_of_the_log() {
-        assert_eq!(slot_of_log(b"/var/StarterLog.slot2", b"slot"), "slot2");
-        assert_eq!(slot_of_log(b"StarterLog.x.slot1_3", b"slot"), "slot1_3");
-        assert_eq!(slot_of_log(b"Log.slot7.x", b"slot"), "slot7.x");
-        assert_eq!(slot_of_log(b"StarterLog.myslot2", b"slot"), "");
-        assert_eq!(slot_of_log(b"/var/log.slot1/StarterLog", b"slot"), "");
-        assert_eq!(slot_of_log(b"StarterLog.vm3", b"vm"), "vm3");
-    }
-
-    #[test]
-    fn keywords_without_hooks_have_marks_of_their_own() {
-        assert_eq!(no_hook_mark(b"A_1"), "no-hook-A_1");
-        assert_eq!(no_hook_mark(b"../b.c"), "no-hook-___b_c");
-    }
-
-    #[test]
-    fn paths_of_bytes_stay_what_they_are() {
-        let world = crate::os::RealWorld::new();
-        let path = resolve(&"/x/\u{e9}".into(), Path::new("/s"), Quirks::Reference, &world);
-        assert_eq!(path.as_os_str().as_bytes(), "/x/\u{e9}".as_bytes());
+    view: &View<'_>,
+) -> (Option<Wishes>, Result<JobInfo, Refusal>) {
+    let Request { world, quirks, with, ad, overrides, .. } = request;
+    let (world, quirks) = (*world, *quirks);
+    let wishes = match with {
+        With::Shadow => carriage::wishes(ad, view, world),
+        With::Nobody | With::Schedd => Ok(None),
+    };
+    match wishes {
+        Ok(Some(wishes)) => {
+            let info = job_info::read_transferred(ad, scratch, &wishes, overrides, (quirks, world));
+            (Some(wishes), info)
+        }
+        Ok(None) => (None, job_info::read(ad, scratch, overrides, quirks, world)),
+        Err(refusal) => (None, Err(refusal)),
     }
 }

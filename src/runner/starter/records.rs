@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use super::live::Live;
 use crate::os::files;
 use crate::os::identity::acting_as;
-use crate::starter::Event;
+use crate::os::tree::remove_tree;
+use crate::starter::{Event, container};
 use crate::time::Now;
 
 /// Where the slot runner finds the newest update of a job.
@@ -89,6 +90,29 @@ impl Live<'_> {
             acting_as(self.job.sandbox.condor.as_ref(), || files::replace(&path, &text, 0o600, None));
         if let Err(error) = written.and_then(|written| written) {
             self.warn(format!("cannot write '{}': {error}", path.display()));
+        }
+    }
+
+    /// Lays down docker's configuration for the calls that log in to registries, or takes it away.
+    pub(super) fn docker_config(&mut self, config: Option<&[u8]>) {
+        let directory = container::docker_config(&self.job.sandbox.top);
+        let condor = self.job.sandbox.condor.clone();
+        match config {
+            Some(bytes) => {
+                let lay = || {
+                    fs::DirBuilder::new().mode(0o700).create(&directory)?;
+                    files::replace(&directory.join("config.json"), bytes, 0o600, None)
+                };
+                let laid = acting_as(condor.as_ref(), lay).and_then(|laid| laid);
+                let told = laid.err().map(|error| format!("'{}': {error}", directory.display()));
+                self.events.push_back(Event::DockerConfig(told));
+            }
+            None => {
+                for left in remove_tree(&directory) {
+                    let text = format!("cannot remove '{}': {}", left.path.display(), left.error);
+                    self.warn(text);
+                }
+            }
         }
     }
 

@@ -11,15 +11,17 @@ use bstr::{BString, ByteSlice};
 use super::job::Job;
 use super::notice;
 use super::story::{self, Refused, Story};
+use crate::classad::ClassAd;
 use crate::hook::HookType;
 use crate::process::{Exit, LimitKind};
 use crate::runner::events::{self, Kind};
-use crate::starter::container::{self, ContainerPlan, Runtime};
+use crate::starter::container::{self, ContainerPlan, Runtime, ToolCall};
 use crate::starter::{
-    Account, Action, Event, FamilyUsage, JobProcess, LogEvent, Notice, StandardFile, Standing, Starter,
+    Account, Action, Call, CallId, Event, FamilyUsage, JobProcess, LogEvent, Notice, StandardFile, Standing,
+    Starter,
 };
 use crate::text::arguments;
-use crate::time::Tick;
+use crate::time::{Now, Tick};
 use crate::transfer::{List, Transferred, Way};
 use crate::world::World;
 
@@ -68,152 +70,208 @@ fn transfer(way: Way, job: &Job) -> String {
 
 /// Rehearses a job from the present on.
 pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, world: &dyn World) -> Rehearsed {
-    let mut now = world.now();
-    let started = now;
-    let mut story = Story { runtime: "plain", ..Story::default() };
-    story.user(job.identity.as_ref());
-    let mut lines = vec![match &job.identity {
-        Some(identity) => format!("account: uid {}, gid {}", identity.uid, identity.gid),
-        None => "account: the caller's own".to_owned(),
-    }];
-    lines.extend(job.virtual_machine.iter().flatten().cloned());
-    let mut events = VecDeque::from([Event::Begin]);
-    let (mut wake_at, mut ends_at): (Option<Tick>, Option<Tick>) = (None, None);
+    let mut rehearsal = Rehearsal::new(job, script, world);
     // A machine that asks for nothing more has come to its end or waits for a person.
     for _ in 0..100_000 {
-        let Some(event) = events.pop_front() else {
-            match [ends_at, wake_at].into_iter().flatten().min() {
-                None => break,
-                Some(at) => now = now.plus(at.since(now.tick())),
+        let Some(event) = rehearsal.next() else { break };
+        for action in machine.step(rehearsal.now, event) {
+            if let Action::Finish { standing, .. } = action {
+                return rehearsal.finished(standing);
             }
-            if ends_at.is_some_and(|at| at <= now.tick()) {
-                ends_at = None;
-                let usage = FamilyUsage::default();
-                events.push_back(Event::ProcessEnded {
-                    exit: script.job,
-                    inside: None,
-                    usage,
-                    core: false,
-                    wrapper_failure: None,
-                    java: None,
-                });
-            } else {
-                wake_at = None;
-                events.push_back(Event::Timeout);
+            rehearsal.act(action, machine.machine_ad());
+        }
+    }
+    rehearsal.finished(Standing::NotStarted)
+}
+
+/// A job that is being rehearsed.
+struct Rehearsal<'a> {
+    job: &'a Job,
+    script: &'a Script,
+    world: &'a dyn World,
+    started: Tick,
+    now: Now,
+    story: Story,
+    lines: Vec<String>,
+    events: VecDeque<Event>,
+    wake_at: Option<Tick>,
+    ends_at: Option<Tick>,
+}
+
+impl<'a> Rehearsal<'a> {
+    fn new(job: &'a Job, script: &'a Script, world: &'a dyn World) -> Self {
+        let now = world.now();
+        let mut story = Story { runtime: "plain", ..Story::default() };
+        story.user(job.identity.as_ref());
+        let mut lines = vec![match &job.identity {
+            Some(identity) => format!("account: uid {}, gid {}", identity.uid, identity.gid),
+            None => "account: the caller's own".to_owned(),
+        }];
+        lines.extend(job.virtual_machine.iter().flatten().cloned());
+        Rehearsal {
+            job,
+            script,
+            world,
+            started: now.tick(),
+            now,
+            story,
+            lines,
+            events: VecDeque::from([Event::Begin]),
+            wake_at: None,
+            ends_at: None,
+        }
+    }
+
+    /// What the machine is told next; the clock goes on to that.
+    fn next(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        let at = [self.ends_at, self.wake_at].into_iter().flatten().min()?;
+        self.now = self.now.plus(at.since(self.now.tick()));
+        if self.ends_at.is_none_or(|at| at > self.now.tick()) {
+            self.wake_at = None;
+            return Some(Event::Timeout);
+        }
+        self.ends_at = None;
+        Some(Event::process_ended(self.script.job, FamilyUsage::default()))
+    }
+
+    fn say(&mut self, line: String) {
+        let at = self.now.tick().since(self.started).as_secs();
+        self.lines.push(format!("{at:>5} s  {line}"));
+    }
+
+    fn say_all(&mut self, lines: Vec<String>) {
+        lines.into_iter().for_each(|line| self.say(line));
+    }
+
+    fn finished(mut self, standing: Standing) -> Rehearsed {
+        self.story.started = matches!(standing, Standing::Ran(_));
+        Rehearsed { lines: self.lines, standing, story: self.story }
+    }
+
+    fn act(&mut self, action: Action, machine: &ClassAd) {
+        match action {
+            Action::MakeScratch { files } => {
+                let names: Vec<_> = files.iter().map(|file| file.name).collect();
+                let path = self.job.sandbox.scratch.display();
+                self.say(format!("make {path} with {}", names.join(" and ")));
+                let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.as_ref());
+                for words in volume.iter().flat_map(|volume| volume.making()) {
+                    self.say(format!("run {}", shown(&words)));
+                }
+                self.events.push_back(Event::ScratchMade);
             }
-            continue;
+            Action::Call(call) => self.call(call),
+            Action::StartProcess(process) => self.start(&process),
+            Action::Transfer(way) => {
+                self.say(transfer(way, self.job));
+                self.events.push_back(Event::Transferred(Box::new(Transferred::nothing(way))));
+            }
+            Action::Manifest { directory, name, .. } => self.say(format!("write {directory}/{name}")),
+            Action::Measure => self.events.push_back(Event::Measured(FamilyUsage::default())),
+            Action::WakeAt(at) => self.wake_at = at,
+            Action::WriteFile(file) => self.say(format!("write {}", file.name)),
+            Action::RemoveScratch => {
+                self.say("remove the scratch directory".to_owned());
+                let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.as_ref());
+                if let Some(volume) = volume {
+                    self.say(format!("run {}", shown(&volume.removing())));
+                }
+                self.events.push_back(Event::ScratchRemoved { remains: Vec::new() });
+            }
+            Action::Log(LogEvent::Error { failure, critical: true }) => self.story.refused(&failure),
+            Action::Tell(notice) => self.tell(notice),
+            Action::SignalJob(_) | Action::KillFamily => self.ends_at = Some(self.now.tick()),
+            Action::RunTool(call, tool) => self.ask(call, &tool, machine),
+            Action::OpenFiles(_) => self.events.push_back(Event::FilesOpened(Vec::new())),
+            Action::DockerConfig(Some(_)) => {
+                self.say("lay down docker's configuration with what it logs in with".to_owned());
+                self.events.push_back(Event::DockerConfig(None));
+            }
+            Action::AbortTransfer
+            | Action::MakeDirectory { .. }
+            | Action::Remember { .. }
+            | Action::Pulling { .. }
+            | Action::DockerConfig(None)
+            | Action::StopFamily
+            | Action::ContinueFamily
+            | Action::KillCall(_)
+            | Action::KillCalls
+            | Action::OpenLog
+            | Action::WriteUpdateAd(_)
+            | Action::WriteResultAd(_)
+            | Action::Finish { .. }
+            | Action::Log(_) => {}
+        }
+    }
+
+    fn call(&mut self, call: Call) {
+        let waited_for = call.hook.is_waited_for();
+        let waited = if waited_for { "" } else { " (not waited for)" };
+        let words = || std::iter::once(&call.path).chain(&call.arguments);
+        self.say(format!("call {} {}{waited}", call.hook.name(), shown(words())));
+        let command = words().map(ToString::to_string).collect();
+        self.story.hooks.push(story::Hook { hook: call.hook.name(), command, waited_for });
+        let (exit, stdout) = match call.hook {
+            HookType::PrepareJob => self.script.prepare.clone(),
+            _ => (Exit::Code(0), Vec::new()),
         };
-        for action in machine.step(now, event) {
-            let at = now.tick().since(started.tick()).as_secs();
-            let mut say = |line: String| lines.push(format!("{at:>5} s  {line}"));
-            match action {
-                Action::MakeScratch { files } => {
-                    let names: Vec<_> = files.iter().map(|file| file.name).collect();
-                    let path = job.sandbox.scratch.display();
-                    say(format!("make {path} with {}", names.join(" and ")));
-                    events.push_back(Event::ScratchMade);
+        let stderr = Vec::new();
+        self.events.push_back(Event::CallEnded { call: call.id, exit, stdout, cut: false, stderr });
+    }
+
+    fn start(&mut self, process: &JobProcess) {
+        self.say_all(describe(process));
+        if !process.script {
+            self.story.process(process);
+            let missing = missing(&process.argv, process.account, self.world, &mut self.story);
+            self.say_all(missing.into_iter().collect());
+        }
+        if !process.failures.is_empty() {
+            return self.events.push_back(Event::ProcessFailed(process.failures.clone()));
+        }
+        self.events.push_back(Event::ProcessStarted { pid: 0 });
+        let runs = if process.script { Duration::ZERO } else { self.script.runs };
+        self.ends_at = Some(self.now.tick().plus(runs));
+    }
+
+    fn ask(&mut self, call: CallId, tool: &ToolCall, machine: &ClassAd) {
+        self.say(format!("ask {}", shown(&tool.argv)));
+        self.story.call(tool);
+        let missing = missing(&tool.argv, Account::Daemon, self.world, &mut self.story);
+        self.say_all(missing.into_iter().collect());
+        let output = container::rehearsed_answer(tool, machine, self.script.job, self.world);
+        let exit = Some(Exit::Code(0));
+        self.events.push_back(Event::ToolEnded { call, exit, output, errors: Vec::new() });
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        match notice {
+            Notice::Runtime(choice) => {
+                if choice.runtime != Runtime::Plain {
+                    self.say(format!("the job is run in {}: {}", word(choice.runtime), choice.because));
                 }
-                Action::Call(call) => {
-                    let words = std::iter::once(&call.path).chain(&call.arguments);
-                    let waited = match call.hook.is_waited_for() {
-                        true => "",
-                        false => " (not waited for)",
-                    };
-                    say(format!("call {} {}{waited}", call.hook.name(), shown(words)));
-                    story.hooks.push(story::Hook {
-                        hook: call.hook.name(),
-                        command: std::iter::once(&call.path)
-                            .chain(&call.arguments)
-                            .map(ToString::to_string)
-                            .collect(),
-                        waited_for: call.hook.is_waited_for(),
-                    });
-                    let (exit, stdout) = match call.hook {
-                        HookType::PrepareJob => script.prepare.clone(),
-                        _ => (Exit::Code(0), Vec::new()),
-                    };
-                    let stderr = Vec::new();
-                    events.push_back(Event::CallEnded { call: call.id, exit, stdout, cut: false, stderr });
+                self.story.runtime(choice.runtime, &choice.because, &choice.passed);
+            }
+            Notice::Contained(plan) => {
+                self.say_all(contained(&plan));
+                self.story.contained(&plan);
+            }
+            Notice::NotStarted { reason } => {
+                self.say(format!("the job is not started: {reason}"));
+                self.story.refused.get_or_insert_with(|| Refused { reason, ..Refused::default() });
+            }
+            notice => {
+                let event = notice::event(events::Event::new(self.now, Kind::Warning), notice);
+                let is_said = |kind: Kind| matches!(kind, Kind::Warning | Kind::Verdict | Kind::HookFailed);
+                if let Some(event) = event.filter(|event| is_said(event.kind)) {
+                    self.say(event.readable());
                 }
-                Action::StartProcess(process) => {
-                    describe(&process).into_iter().for_each(&mut say);
-                    if !process.script {
-                        story.process(&process);
-                        missing(&process.argv, process.account, world, &mut story)
-                            .into_iter()
-                            .for_each(&mut say);
-                    }
-                    if !process.failures.is_empty() {
-                        events.push_back(Event::ProcessFailed(process.failures.clone()));
-                        continue;
-                    }
-                    events.push_back(Event::ProcessStarted { pid: 0 });
-                    let runs = if process.script { Duration::ZERO } else { script.runs };
-                    ends_at = Some(now.tick().plus(runs));
-                }
-                Action::Transfer(way) => {
-                    say(transfer(way, job));
-                    events.push_back(Event::Transferred(Box::new(Transferred::nothing(way))));
-                }
-                Action::Manifest { directory, name, .. } => say(format!("write {directory}/{name}")),
-                Action::AbortTransfer => {}
-                Action::Measure => events.push_back(Event::Measured(FamilyUsage::default())),
-                Action::WakeAt(at) => wake_at = at,
-                Action::WriteFile(file) => say(format!("write {}", file.name)),
-                Action::RemoveScratch => {
-                    say("remove the scratch directory".to_owned());
-                    events.push_back(Event::ScratchRemoved { remains: Vec::new() });
-                }
-                Action::Tell(Notice::Runtime(choice)) => {
-                    if choice.runtime != Runtime::Plain {
-                        say(format!("the job is run in {}: {}", word(choice.runtime), choice.because));
-                    }
-                    story.runtime(choice.runtime, &choice.because, &choice.passed);
-                }
-                Action::Tell(Notice::Contained(plan)) => {
-                    contained(&plan).into_iter().for_each(&mut say);
-                    story.contained(&plan);
-                }
-                Action::Tell(Notice::NotStarted { reason }) => {
-                    say(format!("the job is not started: {reason}"));
-                    story.refused.get_or_insert_with(|| Refused { reason, ..Refused::default() });
-                }
-                Action::Log(LogEvent::Error { failure, critical: true }) => story.refused(&failure),
-                Action::Tell(notice) => {
-                    let Some(event) = notice::event(events::Event::new(now, Kind::Warning), notice) else {
-                        continue;
-                    };
-                    if matches!(event.kind, Kind::Warning | Kind::Verdict | Kind::HookFailed) {
-                        say(event.readable());
-                    }
-                }
-                Action::Finish { standing, .. } => {
-                    story.started = matches!(standing, Standing::Ran(_));
-                    return Rehearsed { lines, standing, story };
-                }
-                Action::SignalJob(_) | Action::KillFamily => ends_at = Some(now.tick()),
-                Action::RunTool(call, tool) => {
-                    say(format!("ask {}", shown(&tool.argv)));
-                    story.call(&tool);
-                    missing(&tool.argv, Account::Daemon, world, &mut story).into_iter().for_each(&mut say);
-                    let output = container::rehearsed_answer(&tool, machine.machine_ad(), script.job, world);
-                    let exit = Some(Exit::Code(0));
-                    events.push_back(Event::ToolEnded { call, exit, output, errors: Vec::new() });
-                }
-                Action::OpenFiles(_) => events.push_back(Event::FilesOpened(Vec::new())),
-                Action::MakeDirectory { .. } | Action::Remember { .. } => {}
-                Action::StopFamily
-                | Action::ContinueFamily
-                | Action::KillCall(_)
-                | Action::KillCalls
-                | Action::OpenLog
-                | Action::WriteUpdateAd(_)
-                | Action::WriteResultAd(_)
-                | Action::Log(_) => {}
             }
         }
     }
-    Rehearsed { lines, standing: Standing::NotStarted, story }
 }
 
 fn shown<'a>(words: impl IntoIterator<Item = &'a BString>) -> BString {

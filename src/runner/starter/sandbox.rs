@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::volume;
+use super::volume::{self, Limited};
 use crate::os::files::{self, Directory, make_directory};
 use crate::os::identity::acting_as;
 use crate::os::tree;
@@ -33,8 +33,8 @@ pub struct Sandbox {
     pub move_to: Option<PathBuf>,
     /// How long it stays before that (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
     pub delay: Duration,
-    /// How many bytes can be written into it, where it is a file system of its own; `None`: no limit.
-    pub volume: Option<u64>,
+    /// Of what size it is, where it is a file system of its own; `None`: no limit.
+    pub volume: Option<Limited>,
     /// Whether the account of daemons has to have the right to make it, as in 25.14; by default root makes it wherever it
     /// is to be.
     pub made_as_condor: bool,
@@ -75,7 +75,7 @@ impl Sandbox {
         // Each is given away only when all that belongs into it is there, and by its descriptor: its owner may put
         // anything into its place from then on.
         let mut top = Directory::make(&self.top).map_err(|error| fail(&self.top, error))?;
-        let no_volume = self.volume.and_then(|bytes| volume::make(&self.top, &top, bytes).err());
+        let no_volume = self.volume.as_ref().and_then(|volume| volume.make(&self.top, &top).err());
         if self.volume.is_some() && no_volume.is_none() {
             top = top.again().map_err(|error| fail(&self.top, error))?;
             drop(fs::remove_dir(self.top.join("lost+found")));
@@ -140,7 +140,7 @@ impl Sandbox {
             let moved = acting_as(mover, || fs::rename(&self.top, place)).and_then(|moved| moved);
             return if moved.is_err() && self.top.exists() { vec![self.top.clone()] } else { Vec::new() };
         }
-        if self.volume.is_some() && volume::remove(&self.top).is_err() {
+        if self.volume.as_ref().is_some_and(|volume| volume.remove(&self.top).is_err()) {
             return vec![self.top.clone(), volume::image_of(&self.top)];
         }
         let mut remains = tree::remove_tree(&self.top);

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::live::Live;
-use crate::os::process_table;
+use crate::os::{ChildId, process_table};
 use crate::quirks::Quirk;
 use crate::runner::journal::{JournalError, JournalFile};
 use crate::starter::Left;
@@ -152,6 +152,13 @@ impl Live<'_> {
         if let Err(error) = written {
             self.warn_of_state(&error);
         }
+    }
+
+    /// A process that is to end with the starter, should that be killed.
+    pub(super) fn note_child(&mut self, child: ChildId) {
+        let pid = self.pid(child).cast_signed();
+        let started = process_table::read(pid).map_or(0, |one| one.started);
+        self.note_left(&Left::Process { pid, started });
     }
 
     /// The machine goes on to another stage, if that is one; noted before anything is done in it.

@@ -42,14 +42,19 @@ impl Live<'_> {
     /// Makes a call; what comes of it is an event.
     pub(super) fn run_tool(&mut self, call: CallId, tool: ToolCall) {
         let until = clock::tick().plus(tool.limit);
-        let errors = tool.errors.clone();
+        let (errors, is_long) = (tool.errors.clone(), tool.is_long());
         let spawned = self.tool_spec(tool).and_then(|(spec, open)| {
             let child = self.reactor.spawn(spec).map_err(|error| io::Error::other(full_text(&error)));
             drop(open);
             child
         });
         match spawned {
-            Ok(child) => self.tools.push(Tool { child, call, until, errors }),
+            Ok(child) => {
+                if is_long {
+                    self.note_child(child);
+                }
+                self.tools.push(Tool { child, call, until, errors });
+            }
             Err(error) => self.events.push_back(Event::ToolEnded {
                 call,
                 exit: None,
@@ -85,7 +90,7 @@ impl Live<'_> {
         let errors = open.as_ref().map_or(Stdio::Stdout, |open| Stdio::Descriptor(open.as_raw_fd()));
         let spec = ChildSpec {
             argv: tool.argv,
-            env: self.variables(tool.variables),
+            env: self.variables(tool.variables).into_iter().chain(tool.more).collect(),
             cwd: Some(tool.directory.unwrap_or_else(|| self.job.hook_directory())),
             identity,
             stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, errors],

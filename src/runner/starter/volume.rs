@@ -1,6 +1,5 @@
-//! A file system of limited size for a job's directory: a file that a loop device makes a disk of, mounted over the directory.
-//!
-//! 25.14 makes logical volumes (LVM) for that, which need a volume group; this needs root, loop devices and mkfs.ext4 only.
+//! A file system of limited size for a job's directory, mounted over it: a logical volume, as 25.14 makes them, where the
+//! configuration names a volume group; else a file that a loop device makes a disk of, which needs root and mkfs.ext4 only.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -13,14 +12,84 @@ use bstr::{BString, ByteSlice};
 use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use super::probe;
-use crate::os::RealWorld;
+use super::probe::Probing;
 use crate::os::files::Directory;
+use crate::os::{RealWorld, mounts};
 use crate::process::Exit;
 use crate::starter::container::ToolCall;
+use crate::starter::logical_volume::LogicalVolume;
 
 /// What a file system takes for itself beside what is written into it, in bytes.
 const OVERHEAD: u64 = 4 << 20;
+
+/// What a job's directory is to be.
+#[derive(Clone, Debug)]
+pub struct Limited {
+    /// How many bytes can be written into it.
+    pub bytes: u64,
+    /// The logical volume that it is then.
+    pub logical: Option<LogicalVolume>,
+}
+
+impl Limited {
+    /// Makes the file system, and mounts it over a directory.
+    ///
+    /// # Errors
+    /// In words; nothing of it stays.
+    pub(super) fn make(&self, top: &Path, directory: &Directory) -> Result<(), String> {
+        let Some(volume) = &self.logical else { return make(top, directory, self.bytes) };
+        let made = make_logical(volume, directory);
+        if made.is_err() {
+            drop(run_words(&volume.removing()));
+        }
+        made
+    }
+
+    /// Takes it away with all that is in it.
+    ///
+    /// # Errors
+    /// It cannot be unmounted, or not be removed.
+    pub(super) fn remove(&self, top: &Path) -> io::Result<()> {
+        let Some(volume) = self.logical.as_ref().filter(|_| is_mounted(top)) else { return remove(top) };
+        unmount(top)?;
+        fs::remove_dir(top)?;
+        run_words(&volume.removing()).map(drop).map_err(io::Error::other)
+    }
+}
+
+fn is_mounted(top: &Path) -> bool {
+    mounts::list().iter().any(|mount| mount.target == top)
+}
+
+fn make_logical(volume: &LogicalVolume, directory: &Directory) -> Result<(), String> {
+    for words in volume.making() {
+        run_words(&words)?;
+    }
+    let device = volume.device();
+    let options = Some("barrier=0,discard");
+    mount_over(&device, directory, options)
+        .map_err(|errno| format!("cannot mount '{}': {errno}", device.display()))
+}
+
+/// Mounts a device over a directory that nobody can have put another into the place of.
+fn mount_over(device: &Path, directory: &Directory, options: Option<&str>) -> nix::Result<()> {
+    let target = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
+    mount(Some(device), &target, Some("ext4"), flags, options)
+}
+
+/// Removes the logical volume that a starter has left.
+///
+/// # Errors
+/// In words.
+pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
+    run_words(&volume.removing()).map(drop)
+}
+
+fn run_words(words: &[BString]) -> Result<BString, String> {
+    let Some((program, words)) = words.split_first() else { return Ok(BString::default()) };
+    run(&program.to_str_lossy(), words.iter().cloned())
+}
 
 /// The file beside a job's directory that holds its file system.
 pub(super) fn image_of(top: &Path) -> PathBuf {
@@ -33,7 +102,7 @@ pub(super) fn image_of(top: &Path) -> PathBuf {
 ///
 /// # Errors
 /// In words; nothing of it stays.
-pub(super) fn make(top: &Path, directory: &Directory, bytes: u64) -> Result<(), String> {
+fn make(top: &Path, directory: &Directory, bytes: u64) -> Result<(), String> {
     let image = image_of(top);
     let made = try_make(&image, directory, bytes);
     if made.is_err() {
@@ -57,9 +126,7 @@ fn try_make(image: &Path, directory: &Directory, bytes: u64) -> Result<(), Strin
     run("mkfs.ext4", quiet.into_iter().chain([name.clone()]))?;
     let device = run("losetup", ["-f".into(), "--show".into(), name])?;
     let device = device.trim().to_path_lossy().into_owned();
-    let target = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
-    mount(Some(&device), &target, Some("ext4"), flags, None::<&Path>).map_err(|error| at("mount", &error))?;
+    mount_over(&device, directory, None).map_err(|error| at("mount", &error))?;
     // It is free as soon as nothing is mounted from it.
     detach(image)?;
     Ok(())
@@ -69,19 +136,23 @@ fn try_make(image: &Path, directory: &Directory, bytes: u64) -> Result<(), Strin
 ///
 /// # Errors
 /// It cannot be unmounted, or its file not be removed.
-pub(super) fn remove(top: &Path) -> io::Result<()> {
+fn remove(top: &Path) -> io::Result<()> {
     let image = image_of(top);
     if fs::symlink_metadata(&image).is_err() {
         return Ok(());
     }
+    unmount(top)?;
+    drop(detach(&image));
+    fs::remove_file(&image)
+}
+
+fn unmount(top: &Path) -> io::Result<()> {
     let flags = MntFlags::MNT_DETACH | MntFlags::from_bits_retain(libc::UMOUNT_NOFOLLOW);
     match umount2(top, flags) {
         // Nothing is mounted there.
-        Ok(()) | Err(nix::errno::Errno::EINVAL | nix::errno::Errno::ENOENT) => {}
-        Err(errno) => return Err(errno.into()),
+        Ok(()) | Err(nix::errno::Errno::EINVAL | nix::errno::Errno::ENOENT) => Ok(()),
+        Err(errno) => Err(errno.into()),
     }
-    drop(detach(&image));
-    fs::remove_file(&image)
 }
 
 /// Detaches the loop devices that a file is behind; those that are mounted become free later.
@@ -109,13 +180,15 @@ fn devices_of(image: &Path) -> Vec<PathBuf> {
 
 /// Runs a program of the system and returns what it printed.
 fn run(program: &str, words: impl IntoIterator<Item = BString>) -> Result<BString, String> {
+    let world = RealWorld::new();
     // They belong to root, whose PATH a service may not have.
     let place = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
-    let Some(path) = place.into_iter().find(|path| path.exists()) else {
+    let of_system = || place.into_iter().find(|path| path.exists());
+    let Some(path) = super::tools::found(&program.into(), &world).or_else(of_system) else {
         return Err(format!("there is no {program}"));
     };
     let call = ToolCall::of_system(BString::from(path.as_os_str().as_bytes()), words);
-    match probe::one(&call, &RealWorld::new()) {
+    match Probing::ourselves(&world).one(&call) {
         Ok((Some(Exit::Code(0)), output)) => Ok(output.into()),
         Ok((Some(exit), output)) => Err(format!("{program} {exit}: {}", output.trim().as_bstr())),
         Ok((None, _)) => Err(format!("{program} cannot be executed")),

@@ -2,10 +2,13 @@
 //!
 //! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `add_docker_arg`, `toAnnotatedImageName` of `docker-api.cpp`.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
+use super::docker_credentials::{docker_config, sends_docker_credentials};
 use super::knobs::ContainerKnobs;
 use super::plan::ContainerPlan;
 use super::surroundings::Inputs;
@@ -43,6 +46,11 @@ pub fn remove_call(program: &[BString], container: &str) -> ToolCall {
     ToolCall { limit: CLEANING, ..ToolCall::new(program, ["rm", "-f", "-v", container], Actor::Starter) }
 }
 
+/// Removes an image by this name.
+pub fn untag_call(program: &[BString], image: &str) -> ToolCall {
+    ToolCall { limit: CLEANING, ..ToolCall::new(program, ["rmi", image], Actor::Starter) }
+}
+
 /// How long docker may take for that.
 const CLEANING: Duration = Duration::from_secs(20);
 
@@ -61,6 +69,8 @@ pub struct DockerNames {
     pub own: BString,
     /// Whether images of others count (DOCKER_TRUST_LOCAL_IMAGES).
     pub trusting: bool,
+    /// The directory of docker's configuration, where the job sends credentials.
+    pub config: Option<PathBuf>,
 }
 
 impl DockerNames {
@@ -92,7 +102,9 @@ impl DockerNames {
         let job = inputs.about.job;
         let (slot, pid) = (inputs.about.slot, inputs.about.starter_pid);
         let container = format!("HTCJob{}_{}_{slot}_PID{pid}", job.cluster, job.proc).into();
-        Ok(DockerNames { program, container, image, image_from, own, trusting })
+        let sends = sends_docker_credentials(inputs.about.ad, inputs.about.world);
+        let config = sends.then(|| docker_config(&inputs.place.slot_directory));
+        Ok(DockerNames { program, container, image, image_from, own, trusting, config })
     }
 
     /// A short call about the container or image.
@@ -113,6 +125,7 @@ impl DockerNames {
             limit: LONG,
             errors: Some(inputs.about.scratch.join(ERRORS)),
             directory: Some("/".into()),
+            more: self.config.iter().map(|path| variable(path)).collect(),
             ..ToolCall::new(&self.program, words, Actor::Daemon)
         }
     }
@@ -155,6 +168,11 @@ impl DockerNames {
         let words = [BString::from("start"), "-a".into(), self.container.clone()];
         self.program.iter().cloned().chain(words).collect()
     }
+}
+
+/// Where docker looks for its configuration.
+fn variable(directory: &Path) -> BString {
+    [b"DOCKER_CONFIG=", directory.as_os_str().as_bytes()].concat().into()
 }
 
 /// The file that gets what `pull` and `create` complain of.

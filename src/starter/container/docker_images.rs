@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use bstr::{BString, ByteSlice};
 
 use super::docker::{DockerNames, is_own, real_name};
-use super::tool::ToolCall;
+use super::tool::{Actor, ToolCall};
 
 /// One image under one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,13 @@ pub struct Image {
 
 /// The question for all images.
 pub fn images_call(names: &DockerNames) -> ToolCall {
-    names.call(["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"])
+    all_images_call(&names.program)
+}
+
+/// The same where there is no job.
+pub fn all_images_call(program: &[BString]) -> ToolCall {
+    let words = ["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"];
+    ToolCall::new(program, words, Actor::Starter)
 }
 
 /// Its answer.
@@ -139,6 +145,7 @@ mod tests {
             image_from: "DockerImage",
             own: "htcondor.org/a/alpine:3".into(),
             trusting: false,
+            config: None,
         }
     }
 

@@ -20,6 +20,15 @@ pub struct ToolCall {
     pub errors: Option<PathBuf>,
     /// Where it begins; `None`: where the starter is.
     pub directory: Option<PathBuf>,
+    /// Variables beside those, `NAME=value`.
+    pub more: Vec<BString>,
+}
+
+impl ToolCall {
+    /// Whether it may run so long that somebody has to know of it when the starter is killed meanwhile.
+    pub fn is_long(&self) -> bool {
+        self.limit >= LONG
+    }
 }
 
 /// Whose rights a call has.
@@ -64,6 +73,14 @@ impl ToolCall {
     ) -> Self {
         let mut argv = program.to_vec();
         argv.extend(words.into_iter().map(Into::into));
-        ToolCall { argv, actor, variables: Variables::Own, limit: LIMIT, errors: None, directory: None }
+        ToolCall {
+            argv,
+            actor,
+            variables: Variables::Own,
+            limit: LIMIT,
+            errors: None,
+            directory: None,
+            more: Vec::new(),
+        }
     }
 }

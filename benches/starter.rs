@@ -1,0 +1,215 @@
+//! One job from start to end: `cargo bench --bench starter`.
+//!
+//! `/bin/true` against `sh -c /bin/true`, with a control group against without, in a container against the engine's calls by hand;
+//! files there and back against `cp -r`. What is compared runs by turns; figures are medians of processor time and of elapsed time.
+//! `HTC_BENCH_BIN` names a directory with other programs, `HTC_BENCH_BYTES` changes the size of the one file (1 GB),
+//! `HTC_BENCH_IMAGE` names an image whose `/bin/true` is run by `examples/containers/docker-by-podman`.
+
+#![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// How often what is short runs.
+const ROUNDS: usize = 31;
+
+/// The account of jobs where root measures.
+const NOBODY: u32 = 65534;
+
+/// What something took, in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Took {
+    processor: f64,
+    elapsed: f64,
+}
+
+fn timed(run: &mut dyn FnMut()) -> Took {
+    let used = || {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+        let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+        seconds(usage.user_time()) + seconds(usage.system_time())
+    };
+    let (before, clock) = (used(), Instant::now());
+    run();
+    Took { processor: used() - before, elapsed: clock.elapsed().as_secs_f64() }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Runs both by turns, so many times each.
+fn by_turns(rounds: usize, ours: &mut dyn FnMut(), other: &mut dyn FnMut()) -> [Took; 2] {
+    let mut took = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        took[0].push(timed(ours));
+        took[1].push(timed(other));
+    }
+    took.map(|took| Took {
+        processor: median(took.iter().map(|one| one.processor).collect()),
+        elapsed: median(took.iter().map(|one| one.elapsed).collect()),
+    })
+}
+
+fn tell(what: &str, [ours, other]: [Took; 2], goal: &str) {
+    println!(
+        "| {what} | {:.1} ms | {:.1} ms | {:.2} | {:.1} ms | {:.1} ms | {:.2} | {goal} |",
+        ours.processor * 1e3,
+        other.processor * 1e3,
+        ours.processor / other.processor.max(1e-6),
+        ours.elapsed * 1e3,
+        other.elapsed * 1e3,
+        ours.elapsed / other.elapsed
+    );
+}
+
+/// A directory for jobs, with a configuration.
+struct Place {
+    home: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(knobs: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let place = Place { home };
+        for name in ["execute", "iwd"] {
+            fs::create_dir(place.path(name)).unwrap();
+        }
+        give(&place.path("iwd"));
+        let local = place.home.path().display();
+        let text = format!("LOCAL_DIR = {local}\nEXECUTE = {local}/execute\nCONDOR_IDS = 0.0\n{knobs}\n");
+        fs::write(place.path("config"), text).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Runs one job to its end.
+    fn run(&self, words: &[&str], ad: &str) {
+        let built = Path::new(env!("CARGO_BIN_EXE_htc-starter-run")).parent().unwrap();
+        let built = std::env::var_os("HTC_BENCH_BIN").map_or(built.to_owned(), PathBuf::from);
+        let mut child = Command::new(built.join("htc-starter-run"))
+            .args(["--quiet", "--config-file"])
+            .arg(self.path("config"))
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let iwd = self.path("iwd");
+        let ad = format!("User = \"nobody@x\"\nClusterId = 1\nProcId = 0\nIwd = \"{}\"\n{ad}", iwd.display());
+        child.stdin.take().unwrap().write_all(ad.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+fn give(path: &Path) {
+    if nix::unistd::geteuid().is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+}
+
+fn run(program: &str, words: &[&str]) {
+    assert!(Command::new(program).args(words).stdout(Stdio::null()).status().unwrap().success(), "{program}");
+}
+
+const TRUE: &str = "Cmd = \"/bin/true\"\n";
+
+/// Without anything around it, and then what a control group adds.
+fn short() {
+    let bare = Place::new("BASE_CGROUP =\nMOUNT_UNDER_SCRATCH =");
+    let took = by_turns(ROUNDS, &mut || bare.run(&[], TRUE), &mut || run("sh", &["-c", "/bin/true"]));
+    tell("`/bin/true` without hooks, in times of `sh -c /bin/true`", took, "3");
+    let group = format!("htc-bench-{}", std::process::id());
+    let grouped = Place::new(&format!("BASE_CGROUP = {group}\nMOUNT_UNDER_SCRATCH ="));
+    let took = by_turns(ROUNDS, &mut || grouped.run(&[], TRUE), &mut || bare.run(&[], TRUE));
+    tell("with a control group, in times of without", took, "1.3");
+    for top in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
+        drop(fs::remove_dir(top.path().join(&group)));
+    }
+}
+
+/// Files to the job and back, against two copies by `cp -r`.
+fn files(what: &str, make: &dyn Fn(&Path)) {
+    let place = Place::new("BASE_CGROUP =\nMOUNT_UNDER_SCRATCH =");
+    let (iwd, copy) = (place.path("iwd"), place.path("copy"));
+    fs::create_dir(iwd.join("in")).unwrap();
+    make(&iwd.join("in"));
+    give(&iwd.join("in"));
+    let text = |path: &Path| path.display().to_string();
+    let ad = "Cmd = \"/bin/mv\"\nArguments = \"in out\"\nTransferExecutable = false\nShouldTransferFiles = \"YES\"\n\
+              WhenToTransferOutput = \"ON_EXIT\"\nTransferInput = \"in\"\nTransferOutput = \"out\"\n";
+    let took = by_turns(
+        3,
+        &mut || {
+            place.run(&["--as", "shadow"], ad);
+            fs::remove_dir_all(iwd.join("out")).unwrap();
+        },
+        &mut || {
+            run("cp", &["-r", &text(&iwd.join("in")), &text(&copy)]);
+            run("cp", &["-r", &text(&copy), &text(&iwd.join("back"))]);
+            fs::remove_dir_all(&copy).unwrap();
+            fs::remove_dir_all(iwd.join("back")).unwrap();
+        },
+    );
+    tell(what, took, "1.2");
+}
+
+/// The engine's calls of one job by hand.
+fn by_hand(docker: &str, image: &str) {
+    let name = format!("htc-bench-{}", std::process::id());
+    for words in [
+        &["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"][..],
+        &["create", "--name", &name, image, "/bin/true"],
+        &["tag", image, &format!("htcondor.org/nobody_at_x/{image}")],
+        &["inspect", "--format", "{{.Architecture}}", image],
+        &["start", "-a", &name],
+        &["inspect", "--format", "Running={{.State.Running}}", &name],
+        &["inspect", "--format", "Running={{.State.Running}}", &name],
+        &["rm", "-f", "-v", &name],
+    ] {
+        run(docker, words);
+    }
+}
+
+fn contained(image: &str) {
+    let docker = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/containers/docker-by-podman");
+    let place = Place::new(&format!("DOCKER = {docker}"));
+    let ad = format!("{TRUE}WantDocker = true\nDockerImage = \"{image}\"\n");
+    // From then on the image is known as ours.
+    place.run(&[], &ad);
+    let took = by_turns(9, &mut || place.run(&[], &ad), &mut || by_hand(docker, image));
+    let more = (took[0].elapsed - took[1].elapsed) * 1e3;
+    tell(&format!("in a container, {more:.0} ms more than the calls by hand"), took, "20 ms");
+}
+
+fn main() {
+    let bytes = std::env::var("HTC_BENCH_BYTES").ok().and_then(|text| text.parse().ok());
+    let bytes: u64 = bytes.unwrap_or(1_000_000_000);
+    println!("| what | processor time | other | times | elapsed | other | times | goal |");
+    println!("|---|---|---|---|---|---|---|---|");
+    short();
+    files("one large file there and back, in times of `cp -r`", &|directory| {
+        let block = vec![b'x'; 1 << 20];
+        let mut file = fs::File::create(directory.join("large")).unwrap();
+        (0..bytes >> 20).for_each(|_| file.write_all(&block).unwrap());
+    });
+    files("10,000 small files, the same", &|directory| {
+        (0..10_000).for_each(|number| fs::write(directory.join(number.to_string()), "some text\n").unwrap());
+    });
+    match std::env::var("HTC_BENCH_IMAGE") {
+        Ok(image) => contained(&image),
+        Err(_) => println!("(no container: HTC_BENCH_IMAGE names no image)"),
+    }
+}

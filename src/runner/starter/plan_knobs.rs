@@ -1,0 +1,181 @@
+//! What the configuration says of a starter, and what is told of it and of the job before anything happens.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::notice;
+use super::plan::Request;
+use crate::config::not_done::NotDone;
+use crate::config::{ValueError, View};
+use crate::quirks::{Quirk, Quirks};
+use crate::runner::hook_call::PIPE_BUFFER_MAX;
+use crate::starter::hooks::Found;
+use crate::starter::not_done::With;
+use crate::starter::{Refusal, Settings, not_done};
+use crate::world::World;
+
+/// What the configuration says.
+pub(super) struct Knobs {
+    pub(super) settings: Settings,
+    /// PIPE_BUFFER_MAX.
+    pub(super) output_limit: usize,
+    /// Processors that the job is bound to; empty for all.
+    pub(super) affinity: Vec<usize>,
+    /// POLLING_INTERVAL.
+    pub(super) polling: Duration,
+    /// What of it is wrong, for a job that a slot has accepted.
+    pub(super) refusal: Option<Refusal>,
+}
+
+impl Knobs {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// A knob that is no number or truth value where it has to be one. For a job that a slot has accepted that is a refusal.
+    pub(super) fn read(request: &Request<'_>, view: &View<'_>) -> Result<Self, ValueError> {
+        let (world, quirks) = (request.world, request.quirks);
+        let with_shadow = request.with == With::Shadow;
+        let slot_ad = request.machine.as_ref().filter(|_| with_shadow || !quirks.has(Quirk::MachineAdEmpty));
+        // A job that a slot has accepted is not left to its silence: JOB_EXIT is told.
+        let mut refuses = Refuses { accepted: request.private.is_some(), reason: None };
+        let path = |knob: &str| -> Option<PathBuf> {
+            view.string(knob).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
+        };
+        let configured = || Settings { execute: path("EXECUTE"), ..Settings::default() };
+        let settings = match quirks.has(Quirk::StarterExceptions) {
+            true => Settings::read_late(view, slot_ad, world)?,
+            false => refuses.or_else(Settings::read(view, slot_ad, world), configured)?,
+        };
+        let output_limit = refuses.or_else(output_limit(view), || PIPE_BUFFER_MAX)?;
+        let affinity = match affinity(view, &request.slot) {
+            // It is among the faults of the settings.
+            Err(_) if quirks.has(Quirk::StarterExceptions) => Vec::new(),
+            read => refuses.or_else(read, Vec::new)?,
+        };
+        let polling = view.int("POLLING_INTERVAL")?.map_or(5, |setting| setting.value);
+        let polling = Duration::from_secs(polling.max(1).unsigned_abs());
+        Ok(Knobs { settings, output_limit, affinity, polling, refusal: refuses.reason })
+    }
+}
+
+/// What becomes of knobs that are wrong.
+struct Refuses {
+    /// Whether the job has been accepted by a slot.
+    accepted: bool,
+    reason: Option<Refusal>,
+}
+
+impl Refuses {
+    /// A value, or for an accepted job another in its place, with the reason kept.
+    fn or_else<T>(
+        &mut self,
+        read: Result<T, ValueError>,
+        instead: impl FnOnce() -> T,
+    ) -> Result<T, ValueError> {
+        match read {
+            Err(error) if self.accepted => {
+                self.reason.get_or_insert(Refusal::Knob { reason: error.to_string() });
+                Ok(instead())
+            }
+            read => read,
+        }
+    }
+}
+
+/// Whether a starter could read its knobs, whatever the job.
+///
+/// # Errors
+/// A knob that is no number or truth value where it has to be one.
+pub fn check_knobs(view: &View<'_>, world: &dyn World) -> Result<(), ValueError> {
+    Settings::read(view, None, world)?;
+    output_limit(view)?;
+    affinity(view, b"slot1")?;
+    Ok(())
+}
+
+/// What the job asks for and is not done, and where no slot runner has told it what of the configuration is not.
+pub(super) fn told_at_start(request: &Request<'_>, view: &View<'_>) -> Vec<String> {
+    let (ad, private) = (&request.ad, request.private.as_deref());
+    let mut lines = match private {
+        None => NotDone::of(view).lines(view, &["starter"]),
+        Some(_) => Vec::new(),
+    };
+    let asked = not_done::told(ad, request.with, request.world).into_iter();
+    let untold = asked.filter(|told| notice::is_news(private, &told.attributes));
+    lines.extend(untold.map(|told| told.line));
+    let dead = ad.contains("RequestedChroot") || view.is_defined("NAMED_CHROOT");
+    if dead && notice::is_news(private, "chroot") {
+        let line = "RequestedChroot and NAMED_CHROOT change nothing: HTCondor 25.14 knows no chroots any more (use a container)";
+        lines.push(line.to_owned());
+    }
+    lines
+}
+
+/// What is said of the hooks that were found: what 25.14 would do with them, and a keyword that has none.
+pub(super) fn told_of_hooks(found: &Found, knobs: &Knobs, request: &Request<'_>) -> Vec<String> {
+    let Found { hooks, lookup, refusal } = found;
+    let quirks: Quirks = request.quirks;
+    let no_execute = knobs.settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
+    let quirk = lookup.quirk.filter(|quirk| !quirks.has(*quirk));
+    let said = |quirk: Quirk| format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id());
+    let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(said).collect();
+    let none = hooks.prepare.is_none() && hooks.update.is_none() && hooks.exit.is_none();
+    let is_told = none && refusal.is_none() && knobs.refusal.is_none();
+    if let Some(keyword) = &lookup.keyword
+        && is_told
+        && !quirks.has(Quirk::HooklessKeywordSilent)
+        && notice::is_news(request.private.as_deref(), &no_hook_mark(keyword))
+    {
+        lines.push(format!(
+            "neither {keyword}_HOOK_PREPARE_JOB nor _UPDATE_JOB_INFO nor _JOB_EXIT is set: jobs of the keyword \
+             '{keyword}' run without hooks"
+        ));
+    }
+    lines
+}
+
+/// The name of the mark that says that a keyword without hooks has been told of.
+fn no_hook_mark(keyword: &[u8]) -> String {
+    let plain = |letter: &u8| if letter.is_ascii_alphanumeric() { char::from(*letter) } else { '_' };
+    format!("no-hook-{}", keyword.iter().map(plain).collect::<String>())
+}
+
+/// The processors of the slot where ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else SLOT<N>_CPU_AFFINITY,
+/// else the one of the slot's number (`OsProc::StartJob`). Empty: all.
+fn affinity(view: &View<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError> {
+    let wanted = view.boolean("ENFORCE_CPU_AFFINITY")?.is_some_and(|setting| setting.value);
+    let digits = slot.to_str_lossy();
+    let digits = digits.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let Some(number) = digits[..end].parse::<usize>().ok().filter(|number| wanted && *number > 0) else {
+        return Ok(Vec::new());
+    };
+    for name in ["STARTD_ASSIGNED_AFFINITY".to_owned(), format!("SLOT{number}_CPU_AFFINITY")] {
+        if let Some(list) = view.list(&name)? {
+            let number =
+                |cpu: &BString| usize::try_from(crate::starter::job_source::leading_number(cpu)).ok();
+            return Ok(list.value.iter().filter_map(number).collect());
+        }
+    }
+    Ok(vec![number - 1])
+}
+
+/// PIPE_BUFFER_MAX.
+fn output_limit(view: &View<'_>) -> Result<usize, ValueError> {
+    let setting = view.int("PIPE_BUFFER_MAX")?;
+    let configured = setting.and_then(|setting| usize::try_from(setting.value).ok());
+    Ok(configured.filter(|limit| *limit > 0).unwrap_or(PIPE_BUFFER_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_without_hooks_have_marks_of_their_own() {
+        assert_eq!(no_hook_mark(b"A_1"), "no-hook-A_1");
+        assert_eq!(no_hook_mark(b"../b.c"), "no-hook-___b_c");
+    }
+}

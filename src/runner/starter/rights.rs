@@ -1,0 +1,121 @@
+//! Whose rights a starter's job, its hooks and its ads have.
+
+use super::accounts;
+use super::plan::Request;
+use crate::classad::ClassAd;
+use crate::config::View;
+use crate::os::identity;
+use crate::process::Identity;
+use crate::quirks::{Quirk, Quirks};
+use crate::starter::Refusal;
+use crate::starter::not_done::With;
+use crate::world::{Account, World};
+
+/// Accounts of one run. Those of `None` are our own.
+pub(super) struct Rights {
+    /// The job's.
+    pub(super) account: Option<Account>,
+    /// Its number, where it is the job's alone.
+    pub(super) dedicated: Option<u32>,
+    /// That of the daemons.
+    pub(super) condor: Option<Identity>,
+    /// The job's account with all its groups.
+    pub(super) own: Option<Identity>,
+    /// What the job takes on, where we are root.
+    pub(super) job: Option<Identity>,
+    /// Why it has no account.
+    pub(super) refusal: Option<Refusal>,
+    /// What a user should know.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Rights {
+    /// Those of a job.
+    pub(super) fn of(ad: &ClassAd, request: &Request<'_>, view: &View<'_>) -> Self {
+        let (world, with) = (request.world, request.with);
+        let root = world.effective_uid() == 0;
+        let (chosen, refusal) = match accounts::choose(ad, view, &request.slot, with, request.quirks) {
+            Ok(chosen) => (Some(chosen), None),
+            Err(refusal) => (None, Some(refusal)),
+        };
+        let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| accounts::told(chosen, root));
+        let dedicated = chosen.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
+        let account = chosen.map(|chosen| chosen.account);
+        // Groups are looked up through all that the machine's accounts come from.
+        let own = account.as_ref().map(identity::of_account);
+        // Only a shadow's starter knows PrimaryUnixGroup; a job whose owner is not in it was held before.
+        let in_group = |job: Identity| match with {
+            With::Shadow => accounts::in_primary_group(job.clone(), ad, world).unwrap_or(job),
+            With::Nobody | With::Schedd => job,
+        };
+        let job = own.clone().filter(|_| root).map(in_group);
+        let condor = if root { accounts::condor_identity(view, world) } else { None };
+        Rights { account, dedicated, condor, own, job, refusal, warnings }
+    }
+
+    /// Whose rights hooks have, and what is said of it. `Err`: nobody's, and they are not called.
+    pub(super) fn of_hooks(
+        &self,
+        is_called: bool,
+        world: &dyn World,
+    ) -> (Result<Option<Identity>, ()>, Option<String>) {
+        if self.job.is_some() || world.effective_uid() != 0 {
+            return (Ok(self.job.clone()), None);
+        }
+        let (identity, said) = hook_identity_without_account(self.condor.as_ref(), is_called, world);
+        // Never root.
+        (identity.map(Some).ok_or(()), said)
+    }
+
+    /// The account of daemons, whose supplementary groups are those of the job's account by then: `set_condor_egid` leaves
+    /// them.
+    fn condor_in_job(&self) -> Option<Identity> {
+        self.condor.clone().map(|condor| match &self.job {
+            Some(job) => Identity { groups: job.groups.clone(), ..condor },
+            None => condor,
+        })
+    }
+
+    /// Who writes the ads that the command line names. Relative names lie in the job's directory then: not with root's
+    /// rights.
+    pub(super) fn ad_writer(&self, quirks: Quirks) -> Option<Identity> {
+        match quirks.has(Quirk::OutputAdAsCondor) {
+            true => self.condor_in_job().or_else(|| self.job.clone()),
+            false => None,
+        }
+    }
+
+    /// Who reads what a job's wrapper left: never with more rights than those who may write there.
+    pub(super) fn wrapper_reader(&self, quirks: Quirks) -> Option<Identity> {
+        match quirks.has(Quirk::WrapperErrorFileIgnored) {
+            true => self.condor_in_job().or_else(|| self.job.clone()),
+            false => self.job.clone(),
+        }
+    }
+}
+
+/// Who runs JOB_EXIT for a job that has no account here, and what is said of it: the account of daemons, else `nobody`, as
+/// jobs of unknown users have it. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
+/// `init_condor_ids`), and their starter calls no hook for a job that it refuses.
+fn hook_identity_without_account(
+    condor: Option<&Identity>,
+    is_called: bool,
+    world: &dyn World,
+) -> (Option<Identity>, Option<String>) {
+    if let Some(condor) = condor {
+        return (Some(condor.clone()), None);
+    }
+    let nobody = world.account_by_name(b"nobody").filter(|account| account.uid != 0);
+    let nobody = nobody.map(|account| identity::of_account(&account));
+    let who = match nobody {
+        Some(_) => "JOB_EXIT runs as 'nobody'",
+        None => "JOB_EXIT is not called for this job, as hooks do not run as root",
+    };
+    let said = is_called.then(|| {
+        format!(
+            "{who}: the job has no account here, and CONDOR_IDS names no ordinary one, nor is there an account 'condor' (daemons of a \
+             pool do not start so); set CONDOR_IDS = UID.GID"
+        )
+    });
+    (nobody, said)
+}
