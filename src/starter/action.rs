@@ -306,6 +306,8 @@ pub enum Notice {
         /// What had been asked for, if anything: `evict`, `remove`, `hold`.
         asked: Option<&'static str>,
     },
+    /// That was since its time had passed, for which its queue holds it.
+    Missed,
     /// The job was not started.
     NotStarted {
         /// Why.

@@ -335,9 +335,10 @@ impl Starter<'_> {
             }
             Deferral::Missed(reason) => {
                 out.push(Action::Tell(Notice::NotStarted { reason }));
+                out.push(Action::Tell(Notice::Missed));
                 if self.has(Quirk::MissedDeferralAsSignal) {
                     self.closing.missed = Some(now);
-                } else {
+                } else if self.setup.moves.is_none() {
                     let reason = "a missed DeferralTime is not reported as a signal";
                     Self::tell_quirk(Quirk::MissedDeferralAsSignal, reason, out);
                 }

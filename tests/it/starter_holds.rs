@@ -91,8 +91,8 @@ fn a_job_that_is_refused_is_told_why() {
     };
     let job = format!("{}\nOut = \"out\"", shell("exit 0"));
     refused(place(), "Out = \"out\"", "the job ad has no string Cmd: nothing to run");
-    refused(place(), &format!("{job}\nJobUniverse = 9"), "JobUniverse 9 (GRID)");
-    refused(place(), &format!("{job}\nJobUniverse = 11"), "JobUniverse 11 (PARALLEL)");
+    refused(place(), &format!("{job}\nJobUniverse = 9"), "JobUniverse 9 (Grid)");
+    refused(place(), &format!("{job}\nJobUniverse = 11"), "JobUniverse 11 (Parallel)");
     let hook = "FARM_HOOK_UPDATE_JOB_INFO = /no/such";
     refused(Place::new().knob(hook), &job, "FARM_HOOK_UPDATE_JOB_INFO cannot be used");
     let late = "FARM_HOOK_JOB_EXIT_TIMEOUT = soon";

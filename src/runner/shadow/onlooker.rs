@@ -3,6 +3,7 @@
 use bstr::BString;
 
 use crate::classad::ClassAd;
+use crate::job::HoldCode;
 use crate::os::clock;
 use crate::runner::starter::{Companion, Seen, UserLog, Wish};
 use crate::shadow::{Action, Ask, Event, Order, Shadow};
@@ -120,6 +121,14 @@ impl Companion for Onlooker<'_> {
                 return Vec::new();
             }
             Seen::Log(LogEvent::Terminated { .. }) => return Vec::new(),
+            Seen::Missed => {
+                // The schedd holds it when it hears how the starter ended (`jobExitCode` of `schedd.cpp`).
+                let reason = "Job missed deferred execution time".into();
+                let code = HoldCode::MissedDeferredExecutionTime as i64;
+                drop(self.tell(now, Event::Ordered(Order::Hold { reason, code, subcode: 0 })));
+                self.fast_at = None;
+                return Vec::new();
+            }
             Seen::Time => {
                 let tick = now.tick();
                 if self.fast_at.is_some_and(|at| at <= tick) {

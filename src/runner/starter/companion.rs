@@ -19,6 +19,8 @@ pub enum Seen<'a> {
     Update(ClassAd),
     /// The job's process has ended.
     JobEnded,
+    /// Its time to begin has passed.
+    Missed,
     /// Nothing: the time asked for has come.
     Time,
 }
@@ -51,6 +53,7 @@ pub(super) fn of_action(action: &Action) -> Option<Seen<'_>> {
         Action::Log(event) => Some(Seen::Log(event)),
         Action::WriteUpdateAd(bytes) => Some(Seen::Update(long::parse(bytes).0)),
         Action::Tell(Notice::JobEnded { .. }) => Some(Seen::JobEnded),
+        Action::Tell(Notice::Missed) => Some(Seen::Missed),
         _ => None,
     }
 }

@@ -99,21 +99,8 @@ impl Reading<'_> {
         match self.read() {
             Ok(None) => Found::default(),
             Ok(Some(credentials)) => {
-                let renewed = self.view.int("SEC_CREDENTIAL_REFRESH_INTERVAL").ok().flatten();
-                let renewed =
-                    credentials.cache.is_some() && renewed.is_some_and(|setting| setting.value >= 0);
-                let told = renewed.then(|| {
-                    "SEC_CREDENTIAL_REFRESH_INTERVAL is not done here: the starter of a pool would ask the access point for a \
-                     Kerberos credential newer than that, and its credmon for the cache"
-                        .to_owned()
-                });
                 let tokens = credentials.told();
-                Found {
-                    tokens,
-                    credentials: Some(credentials),
-                    held: None,
-                    warnings: told.into_iter().collect(),
-                }
+                Found { tokens, credentials: Some(credentials), ..Found::default() }
             }
             Err(Lack { why, holds }) => Found {
                 credentials: None,

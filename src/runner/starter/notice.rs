@@ -20,7 +20,7 @@ pub(super) fn is_news(private: Option<&Path>, subject: &str) -> bool {
 pub(super) fn event(event: Event, notice: Notice) -> Option<Event> {
     let kind = |kind: Kind| Event { kind, ..event.clone() };
     Some(match notice {
-        Notice::Runtime(_) | Notice::Contained(_) => return None,
+        Notice::Runtime(_) | Notice::Contained(_) | Notice::Missed => return None,
         Notice::HookStarted { hook, pid } => kind(Kind::HookStart).hook(hook).pid(pid),
         Notice::HookEnded { hook, exit } => kind(Kind::HookEnd).hook(hook).exit(exit_words(exit)),
         Notice::HookFailed { hook, reason } => kind(Kind::HookFailed).hook(hook).reason(reason),

@@ -66,6 +66,7 @@ impl Live<'_> {
 
     /// The child of a call, and the file that gets its complaints, which has to stay open until it is made.
     fn tool_spec(&self, tool: ToolCall) -> io::Result<(ChildSpec, Option<OwnedFd>)> {
+        let is_long = tool.is_long();
         let name = tool.argv.first().cloned().unwrap_or_default();
         let program =
             found(&name, self.world).ok_or_else(|| io::Error::other(format!("there is no '{name}'")))?;
@@ -96,6 +97,7 @@ impl Live<'_> {
             stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, errors],
             session: Session::Own,
             reads_on: true,
+            dies_with_us: is_long,
             // A runtime may leave a process of its own beside the container.
             left_behind: LeftBehind::Kept,
             ..ChildSpec::new(program)

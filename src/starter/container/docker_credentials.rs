@@ -50,7 +50,7 @@ pub(crate) fn producer_call(inputs: &Inputs<'_>) -> Result<ToolCall, StartFailur
         variables: Variables::These(variables),
         errors: Some(inputs.about.scratch.join(".docker_stderror")),
         directory: Some("/".into()),
-        ..ToolCall::new(&[program.clone()], [""; 0], Actor::Daemon)
+        ..ToolCall::new(std::slice::from_ref(program), [""; 0], Actor::Daemon)
     })
 }
 
