@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -59,130 +59,157 @@ impl Spawner {
     }
 
     /// Makes the child.
-    pub(super) fn spawn(&mut self, spec: ChildSpec) -> Result<Spawned, SpawnError> {
+    pub(super) fn spawn(&mut self, mut spec: ChildSpec) -> Result<Spawned, SpawnError> {
         let program = spec.program.clone();
-        let own_namespaces = spec.namespaces != Namespaces::default();
-        let at = |stage, errno| SpawnError::new(stage, &program, errno);
-        let pipe_error = |errno| SpawnError::new(Stage::Pipe, &program, errno);
-
-        // Ends that the child gets; closed here once it has them.
-        let mut theirs: Vec<OwnedFd> = Vec::new();
-        let mut stdin = None;
-        let mut outputs = [None, None];
-        let mut standard = [Standard::Closed, Standard::Closed, Standard::Closed];
-        for (number, stdio) in (0..).zip(spec.stdio) {
-            standard[number] = match stdio {
-                Stdio::Null => Standard::From(self.null.as_raw_fd()),
-                Stdio::Closed => Standard::Closed,
-                Stdio::Inherit => inherited(number as i32),
-                Stdio::Descriptor(descriptor) => inherited(descriptor),
-                Stdio::Bytes(bytes) => {
-                    let pipe = Pipe::new().map_err(pipe_error)?;
-                    set_nonblocking(&pipe.write).map_err(pipe_error)?;
-                    let mut writer = Writer::new(pipe.write, pipe.read.try_clone().ok(), bytes);
-                    // What the pipe takes is there before the child is: it reads that even if we are killed now.
-                    writer.write();
-                    stdin = Some(writer);
-                    keep(&mut theirs, pipe.read)
-                }
-                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces | Stdio::Stdout
-                    if number == 0 =>
-                {
-                    return Err(at(Stage::Stdin, Errno::EINVAL));
-                }
-                Stdio::Stdout => Standard::Stdout,
-                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces => {
-                    let pipe = Pipe::new().map_err(pipe_error)?;
-                    set_nonblocking(&pipe.read).map_err(pipe_error)?;
-                    outputs[number - 1] = Some(Reader::new(pipe.read, sink(&stdio, spec.reads_on)));
-                    keep(&mut theirs, pipe.write)
-                }
-                Stdio::File { path, write, truncate, append } => {
-                    let access = if write { libc::O_WRONLY | libc::O_CREAT } else { libc::O_RDONLY };
-                    let truncate = if truncate { libc::O_TRUNC } else { 0 };
-                    let append = if append { libc::O_APPEND } else { 0 };
-                    Standard::Open {
-                        path: text(path.as_os_str().as_bytes(), &program)?,
-                        flags: access | truncate | append,
-                    }
-                }
-            };
-        }
-
-        let mut cgroups = Vec::new();
-        for directory in &spec.cgroups {
-            let path = directory.join("cgroup.procs");
-            let file = open(&path, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())
-                .map_err(|errno| SpawnError::new(Stage::Cgroup, directory, errno))?;
-            cgroups.push(file);
-        }
-
-        let mut env = texts(&spec.env, &program)?;
-        let marker = spec.ancestor.map(|ancestor| insert_marker(&mut env, ancestor));
-        let mut plan = Plan {
-            program: text(program.as_os_str().as_bytes(), &program)?,
-            argv: texts(&spec.argv, &program)?,
-            env,
-            marker,
-            session: spec.session,
-            dies_with: spec.dies_with_us.then(|| std::process::id().cast_signed()),
-            cgroups: cgroups.iter().map(AsRawFd::as_raw_fd).collect(),
-            mounts: spec
-                .mounts
-                .iter()
-                .map(|(source, target)| {
-                    Ok((
-                        text(source.as_os_str().as_bytes(), source)?,
-                        text(target.as_os_str().as_bytes(), target)?,
-                    ))
-                })
-                .collect::<Result<_, SpawnError>>()?,
-            private_shm: spec.private_shm,
-            namespaces: spec.namespaces,
-            maps: maps(spec.namespaces),
-            limits: spec
-                .limits
-                .iter()
-                .map(|limit| RawLimit {
-                    kind: limit.kind,
-                    soft: limit.soft.unwrap_or(libc::RLIM_INFINITY),
-                    hard: limit.hard,
-                })
-                .collect(),
-            nice: (spec.nice != 0).then(|| child::nice().saturating_add(spec.nice).min(19)),
-            umask: spec.umask,
-            identity: spec.identity,
-            standard,
-            kept: spec.kept,
-            cwd: spec.cwd.as_ref().map(|cwd| text(cwd.as_os_str().as_bytes(), cwd)).transpose()?,
-            blocked: spec.blocked_signals,
-            ignore_sigpipe: spec.ignore_sigpipe,
-            waits: None,
-        };
+        let stage = if spec.namespaces == Namespaces::default() { Stage::Process } else { Stage::Namespace };
+        let groups = std::mem::take(&mut spec.cgroups);
+        let mut ends = Ends::default();
+        let standard = ends.standard(&mut spec, self.null.as_raw_fd())?;
+        let open_groups = open_cgroups(&groups)?;
+        let mut plan = plan(spec, standard, &open_groups)?;
         let process_error = |error: io::Error| {
-            let stage = if own_namespaces { Stage::Namespace } else { Stage::Process };
-            at(stage, Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))
+            let errno = Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN));
+            SpawnError::new(stage, &program, errno)
         };
         let mut started = child::start(&plan, &mut self.stack).map_err(process_error)?;
         let mut late = None;
         if started.is_err_and(|failure| failure.is_fifo()) {
-            let pipe = Pipe::new().map_err(pipe_error)?;
-            set_nonblocking(&pipe.read).map_err(pipe_error)?;
-            plan.waits = Some(pipe.write.as_raw_fd());
+            let (read, write) = pipe_to_read(&program)?;
+            plan.waits = Some(write.as_raw_fd());
             started = child::start(&plan, &mut self.stack).map_err(process_error)?;
-            late = Some(pipe.read);
+            late = Some(read);
         }
-        let pid = started.map_err(|failure| explain(failure, &plan, &program, &spec.cgroups))?;
+        let pid = started.map_err(|failure| explain(failure, &plan, &program, &groups))?;
         let marker = plan.marker.as_ref().map(|marker| {
             let mut text = marker.before.clone();
             text.extend_from_slice(pid.to_string().as_bytes());
             text.extend_from_slice(&marker.after);
             text
         });
-        let [stdout, stderr] = outputs;
         let late = late.map(|report| Late { report, plan, program });
+        let Ends { stdin, outputs: [stdout, stderr], theirs } = ends;
+        drop(theirs);
         Ok(Spawned { pid, stdin, stdout, stderr, marker, late })
     }
+}
+
+/// The ends of a child's pipes: ours, and those that it gets, which are closed here once it has them.
+#[derive(Default)]
+struct Ends {
+    stdin: Option<Writer>,
+    outputs: [Option<Reader>; 2],
+    theirs: Vec<OwnedFd>,
+}
+
+impl Ends {
+    /// What the child has as its three standard files.
+    fn standard(&mut self, spec: &mut ChildSpec, null: RawFd) -> Result<[Standard; 3], SpawnError> {
+        let stdio = std::mem::replace(&mut spec.stdio, [Stdio::Closed, Stdio::Closed, Stdio::Closed]);
+        let program = &spec.program;
+        let mut standard = [Standard::Closed, Standard::Closed, Standard::Closed];
+        for (number, stdio) in stdio.into_iter().enumerate() {
+            standard[number] = match stdio {
+                Stdio::Null => Standard::From(null),
+                Stdio::Closed => Standard::Closed,
+                Stdio::Inherit => inherited(number as i32),
+                Stdio::Descriptor(descriptor) => inherited(descriptor),
+                Stdio::Bytes(bytes) => self.given(bytes, program)?,
+                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces | Stdio::Stdout
+                    if number == 0 =>
+                {
+                    return Err(SpawnError::new(Stage::Stdin, program, Errno::EINVAL));
+                }
+                Stdio::Stdout => Standard::Stdout,
+                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces => {
+                    let (read, write) = pipe_to_read(program)?;
+                    self.outputs[number - 1] = Some(Reader::new(read, sink(&stdio, spec.reads_on)));
+                    self.keep(write)
+                }
+                Stdio::File { path, write, truncate, append } => {
+                    let access = if write { libc::O_WRONLY | libc::O_CREAT } else { libc::O_RDONLY };
+                    let truncate = if truncate { libc::O_TRUNC } else { 0 };
+                    let append = if append { libc::O_APPEND } else { 0 };
+                    Standard::Open {
+                        path: text(path.as_os_str().as_bytes(), program)?,
+                        flags: access | truncate | append,
+                    }
+                }
+            };
+        }
+        Ok(standard)
+    }
+
+    /// Standard input with these bytes.
+    fn given(&mut self, bytes: Vec<u8>, program: &Path) -> Result<Standard, SpawnError> {
+        let failed = |errno| SpawnError::new(Stage::Pipe, program, errno);
+        let pipe = Pipe::new().map_err(failed)?;
+        set_nonblocking(&pipe.write).map_err(failed)?;
+        let mut writer = Writer::new(pipe.write, pipe.read.try_clone().ok(), bytes);
+        // What the pipe takes is there before the child is: it reads that even if we are killed now.
+        writer.write();
+        self.stdin = Some(writer);
+        Ok(self.keep(pipe.read))
+    }
+
+    fn keep(&mut self, end: OwnedFd) -> Standard {
+        let standard = Standard::From(end.as_raw_fd());
+        self.theirs.push(end);
+        standard
+    }
+}
+
+/// A pipe whose end for reading is ours.
+fn pipe_to_read(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> {
+    let failed = |errno| SpawnError::new(Stage::Pipe, program, errno);
+    let pipe = Pipe::new().map_err(failed)?;
+    set_nonblocking(&pipe.read).map_err(failed)?;
+    Ok((pipe.read, pipe.write))
+}
+
+/// The `cgroup.procs` of each group.
+fn open_cgroups(groups: &[PathBuf]) -> Result<Vec<OwnedFd>, SpawnError> {
+    let opened = groups.iter().map(|group| {
+        open(&group.join("cgroup.procs"), OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())
+            .map_err(|errno| SpawnError::new(Stage::Cgroup, group, errno))
+    });
+    opened.collect()
+}
+
+/// What the child carries out; its groups are open.
+fn plan(spec: ChildSpec, standard: [Standard; 3], cgroups: &[OwnedFd]) -> Result<Plan, SpawnError> {
+    let program = &spec.program;
+    let mut env = texts(&spec.env, program)?;
+    let marker = spec.ancestor.map(|ancestor| insert_marker(&mut env, ancestor));
+    let path = |path: &Path| text(path.as_os_str().as_bytes(), path);
+    let mounts = spec.mounts.iter().map(|(source, target)| Ok((path(source)?, path(target)?)));
+    let limits = spec.limits.iter().map(|limit| RawLimit {
+        kind: limit.kind,
+        soft: limit.soft.unwrap_or(libc::RLIM_INFINITY),
+        hard: limit.hard,
+    });
+    Ok(Plan {
+        program: path(program)?,
+        argv: texts(&spec.argv, program)?,
+        env,
+        marker,
+        session: spec.session,
+        dies_with: spec.dies_with_us.then(|| std::process::id().cast_signed()),
+        cgroups: cgroups.iter().map(AsRawFd::as_raw_fd).collect(),
+        mounts: mounts.collect::<Result<_, SpawnError>>()?,
+        private_shm: spec.private_shm,
+        namespaces: spec.namespaces,
+        maps: maps(spec.namespaces),
+        limits: limits.collect(),
+        nice: (spec.nice != 0).then(|| child::nice().saturating_add(spec.nice).min(19)),
+        umask: spec.umask,
+        identity: spec.identity,
+        standard,
+        kept: spec.kept,
+        cwd: spec.cwd.as_deref().map(path).transpose()?,
+        blocked: spec.blocked_signals,
+        ignore_sigpipe: spec.ignore_sigpipe,
+        waits: None,
+    })
 }
 
 /// Who we are in a user namespace, which a network of one's own takes without root: who we are outside.
@@ -193,12 +220,6 @@ fn maps(namespaces: Namespaces) -> Option<[CString; 2]> {
     let map = |id: u32| CString::new(format!("{id} {id} 1")).ok();
     let (user, group) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
     Some([map(user)?, map(group)?])
-}
-
-fn keep(theirs: &mut Vec<OwnedFd>, end: OwnedFd) -> Standard {
-    let standard = Standard::From(end.as_raw_fd());
-    theirs.push(end);
-    standard
 }
 
 /// A descriptor of ours; closed in the child if it is not open here.

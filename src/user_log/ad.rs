@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::body::{Body, Ending, Share};
+use super::body::{Body, Ending, Evicted, Share, Terminated};
 use super::{EventKind, JobEvent};
 use crate::classad::syntax::Dialect;
 use crate::classad::{ClassAd, Expr, Value, unparse};
@@ -65,6 +65,61 @@ fn ending(ad: &mut ClassAd, ending: &Ending) {
     }
 }
 
+fn hold_codes(ad: &mut ClassAd, code: i32, subcode: i32) {
+    ad.set("HoldReasonCode", i64::from(code));
+    ad.set("HoldReasonSubCode", i64::from(subcode));
+}
+
+fn measure(ad: &mut ClassAd, name: &str, value: Option<i64>) {
+    if let Some(value) = value {
+        ad.set(name, value);
+    }
+}
+
+/// What the slot tells of itself, in an ad of its own.
+fn execute_properties(ad: &mut ClassAd, properties: &[(BString, BString)]) {
+    let mut nested = ClassAd::new();
+    for (name, value) in properties {
+        if let Ok(expr) = Expr::parse(value) {
+            nested.insert(name, expr);
+        }
+    }
+    if !nested.is_empty() {
+        ad.set("ExecuteProps", Value::Ad(nested.into()));
+    }
+}
+
+fn evicted(ad: &mut ClassAd, event: &Evicted) {
+    ad.set("Checkpointed", event.checkpointed);
+    share(ad, &event.run);
+    ad.set("TerminatedAndRequeued", event.requeued.is_some());
+    ad.set("TerminatedNormally", false);
+    if let Some(how) = &event.requeued {
+        ending(ad, how);
+    }
+    text(ad, "Reason", &event.reason);
+    let (code, subcode) = event.code;
+    if code != 0 {
+        ad.set("ReasonCode", i64::from(code));
+        ad.set("ReasonSubCode", i64::from(subcode));
+    }
+}
+
+fn terminated(ad: &mut ClassAd, event: &Terminated) {
+    // Of an eviction the reference has them in its text alone.
+    for (name, text) in event.resources.iter().flat_map(|table| &table.values) {
+        if let Ok(expr) = Expr::parse_with(text, Dialect::old_syntax()) {
+            ad.insert(name.as_slice(), expr);
+        }
+    }
+    ending(ad, &event.ending);
+    share(ad, &event.run);
+    ad.set("TotalLocalUsage", event.total.local.text().as_str());
+    ad.set("TotalRemoteUsage", event.total.remote.text().as_str());
+    ad.set("TotalSentBytes", event.total.sent);
+    ad.set("TotalReceivedBytes", event.total.received);
+}
+
 impl Body {
     fn add_to(&self, ad: &mut ClassAd) {
         match self {
@@ -76,57 +131,15 @@ impl Body {
             Body::Execute { host, slot_name, properties } => {
                 text(ad, "ExecuteHost", host);
                 text(ad, "SlotName", slot_name);
-                let mut nested = ClassAd::new();
-                for (name, value) in properties {
-                    if let Ok(expr) = Expr::parse(value) {
-                        nested.insert(name, expr);
-                    }
-                }
-                if !nested.is_empty() {
-                    ad.set("ExecuteProps", Value::Ad(nested.into()));
-                }
+                execute_properties(ad, properties);
             }
-            Body::Evicted(event) => {
-                ad.set("Checkpointed", event.checkpointed);
-                share(ad, &event.run);
-                ad.set("TerminatedAndRequeued", event.requeued.is_some());
-                ad.set("TerminatedNormally", false);
-                if let Some(how) = &event.requeued {
-                    ending(ad, how);
-                }
-                text(ad, "Reason", &event.reason);
-                let (code, subcode) = event.code;
-                if code != 0 {
-                    ad.set("ReasonCode", i64::from(code));
-                    ad.set("ReasonSubCode", i64::from(subcode));
-                }
-            }
-            Body::Terminated(event) => {
-                // Of an eviction the reference has them in its text alone.
-                for (name, text) in event.resources.iter().flat_map(|table| &table.values) {
-                    if let Ok(expr) = Expr::parse_with(text, Dialect::old_syntax()) {
-                        ad.insert(name.as_slice(), expr);
-                    }
-                }
-                ending(ad, &event.ending);
-                share(ad, &event.run);
-                ad.set("TotalLocalUsage", event.total.local.text().as_str());
-                ad.set("TotalRemoteUsage", event.total.remote.text().as_str());
-                ad.set("TotalSentBytes", event.total.sent);
-                ad.set("TotalReceivedBytes", event.total.received);
-            }
+            Body::Evicted(event) => evicted(ad, event),
+            Body::Terminated(event) => terminated(ad, event),
             Body::ImageSize { size, memory_usage, resident, proportional } => {
                 ad.set("Size", *size);
-                let measures = [
-                    ("MemoryUsage", memory_usage),
-                    ("ResidentSetSize", resident),
-                    ("ProportionalSetSize", proportional),
-                ];
-                for (name, value) in measures {
-                    if let Some(value) = value {
-                        ad.set(name, *value);
-                    }
-                }
+                measure(ad, "MemoryUsage", *memory_usage);
+                measure(ad, "ResidentSetSize", *resident);
+                measure(ad, "ProportionalSetSize", *proportional);
             }
             Body::Generic(info) => text(ad, "Info", info),
             Body::Aborted(reason) | Body::Released(reason) => text(ad, "Reason", reason),
@@ -134,8 +147,7 @@ impl Body {
             Body::Unsuspended => {}
             Body::Held { reason, code, subcode } => {
                 text(ad, "HoldReason", reason);
-                ad.set("HoldReasonCode", i64::from(*code));
-                ad.set("HoldReasonSubCode", i64::from(*subcode));
+                hold_codes(ad, *code, *subcode);
             }
             Body::RemoteError { critical, daemon, host, message, code, subcode } => {
                 text(ad, "Daemon", daemon);
@@ -146,8 +158,7 @@ impl Body {
                     ad.set("CriticalError", 0);
                 }
                 if *code != 0 {
-                    ad.set("HoldReasonCode", i64::from(*code));
-                    ad.set("HoldReasonSubCode", i64::from(*subcode));
+                    hold_codes(ad, *code, *subcode);
                 }
             }
             Body::Disconnected { reason, startd, address } => {
@@ -174,18 +185,18 @@ impl Body {
             Body::ClusterSubmit { host } => text(ad, "SubmitHost", host),
             Body::ClusterRemove { jobs, items, completion, notes } => {
                 text(ad, "Notes", notes);
-                for (name, value) in [("NextProcId", jobs), ("NextRow", items), ("Completion", completion)] {
-                    ad.set(name, i64::from(*value));
-                }
+                ad.set("NextProcId", i64::from(*jobs));
+                ad.set("NextRow", i64::from(*items));
+                ad.set("Completion", i64::from(*completion));
             }
             Body::Reuse(reuse) => reuse.add_to(ad),
             Body::Transfer { step, host } => {
                 ad.set("Type", *step as i64);
                 text(ad, "Host", host);
             }
-            Body::JobAdInformation(told) => {
+            Body::JobAdInformation(information) => {
                 let kept = ad.clone();
-                ad.update(told);
+                ad.update(information);
                 // What stands there already says what event it is.
                 ad.update(&kept);
             }

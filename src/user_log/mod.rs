@@ -12,6 +12,7 @@ mod kind;
 mod options;
 mod print;
 mod read;
+mod read_body;
 mod reuse;
 mod table;
 mod time;

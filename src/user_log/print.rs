@@ -26,16 +26,12 @@ impl Body {
             Body::Submit { host, log_notes, user_notes } => {
                 line(out, b"Job submitted from host: ", host);
                 for notes in [log_notes, user_notes] {
-                    if !notes.is_empty() {
-                        line(out, b"    ", &notes[..notes.len().min(8191)]);
-                    }
+                    line_unless_empty(out, b"    ", &notes[..notes.len().min(8191)]);
                 }
             }
             Body::Execute { host, slot_name, properties } => {
                 line(out, b"Job executing on host: ", host);
-                if !slot_name.is_empty() {
-                    line(out, b"\tSlotName: ", slot_name);
-                }
+                line_unless_empty(out, b"\tSlotName: ", slot_name);
                 for (name, value) in properties {
                     line(out, b"\t", &[name, &b" = "[..], value].concat());
                 }
@@ -44,21 +40,14 @@ impl Body {
             Body::Terminated(terminated) => terminated_text(out, terminated),
             Body::ImageSize { size, memory_usage, resident, proportional } => {
                 put(out, &format!("Image size of job updated: {size}\n"));
-                let measures = [
-                    (memory_usage, "MemoryUsage of job (MB)"),
-                    (resident, "ResidentSetSize of job (KB)"),
-                    (proportional, "ProportionalSetSize of job (KB)"),
-                ];
-                for (value, label) in measures {
-                    if let Some(value) = value {
-                        put(out, &format!("\t{value}  -  {label}\n"));
-                    }
-                }
+                measure(out, *memory_usage, "MemoryUsage of job (MB)");
+                measure(out, *resident, "ResidentSetSize of job (KB)");
+                measure(out, *proportional, "ProportionalSetSize of job (KB)");
             }
             Body::Generic(text) => line(out, b"", text),
             Body::Aborted(reason) => {
                 put(out, "Job was aborted.\n");
-                reason_line(out, reason);
+                line_unless_empty(out, b"\t", reason);
             }
             Body::Suspended(count) => {
                 put(out, "Job was suspended.\n");
@@ -67,12 +56,12 @@ impl Body {
             Body::Unsuspended => put(out, "Job was unsuspended.\n"),
             Body::Held { reason, code, subcode } => {
                 put(out, "Job was held.\n");
-                reason_line(out, if reason.is_empty() { b"Reason unspecified" } else { reason });
+                line(out, b"\t", if reason.is_empty() { b"Reason unspecified" } else { reason });
                 put(out, &format!("\tCode {code} Subcode {subcode}\n"));
             }
             Body::Released(reason) => {
                 put(out, "Job was released.\n");
-                reason_line(out, reason);
+                line_unless_empty(out, b"\t", reason);
             }
             Body::RemoteError { critical, daemon, host, message, code, subcode } => {
                 let kind: &[u8] = if *critical { b"Error" } else { b"Message" };
@@ -100,46 +89,32 @@ impl Body {
                 line(out, b"    Can not reconnect to ", &[startd.as_slice(), b", rescheduling job"].concat());
             }
             Body::AttributeUpdate { name, old, value } => {
-                let text = match old {
-                    Some(old) => [name.as_slice(), b" from ", old, b" to ", value].concat(),
-                    None => [name.as_slice(), b" to ", value].concat(),
+                let (verb, name) = match old {
+                    Some(old) => ("Changing", [name.as_slice(), b" from ", old].concat()),
+                    None => ("Setting", name.to_vec()),
                 };
-                let verb: &[u8] =
-                    if old.is_some() { b"Changing job attribute " } else { b"Setting job attribute " };
-                line(out, verb, &text);
+                put(out, &format!("{verb} job attribute "));
+                line(out, &name, &[b" to ", value.as_slice()].concat());
             }
             Body::ClusterSubmit { host } => line(out, b"Cluster submitted from host: ", host),
             Body::ClusterRemove { jobs, items, completion, notes } => {
                 put(out, "Cluster removed\n");
                 put(out, &format!("\tMaterialized {jobs} jobs from {items} items."));
-                match completion {
-                    ..0 => put(out, &format!("\tError {completion}\n")),
-                    0 => put(out, "\tIncomplete\n"),
-                    1 => put(out, "\tComplete\n"),
-                    2.. => put(out, "\tPaused\n"),
-                }
-                if !notes.is_empty() {
-                    line(out, b"\t", notes);
-                }
+                put(out, &progress(*completion));
+                line_unless_empty(out, b"\t", notes);
             }
             Body::Reuse(reuse) => reuse.print(out),
             Body::Transfer { step, host } => {
                 line(out, b"", step.text().as_bytes());
-                if !host.is_empty() {
-                    line(out, b"\tTransferring to host: ", host);
-                }
+                line_unless_empty(out, b"\tTransferring to host: ", host);
             }
             Body::JobAdInformation(ad) => {
                 put(out, "Job ad information event triggered.\n");
                 out.extend_from_slice(&long::print(ad));
             }
             Body::Other { lines, .. } => {
-                for text in lines {
-                    line(out, b"", text);
-                }
-                if lines.is_empty() {
-                    out.push(b'\n');
-                }
+                out.extend_from_slice(&bstr::join("\n", lines));
+                out.push(b'\n');
             }
         }
     }
@@ -166,9 +141,25 @@ fn line(out: &mut Vec<u8>, before: &[u8], text: &[u8]) {
     out.push(b'\n');
 }
 
-fn reason_line(out: &mut Vec<u8>, reason: &[u8]) {
-    if !reason.is_empty() {
-        line(out, b"\t", reason);
+fn line_unless_empty(out: &mut Vec<u8>, before: &[u8], text: &[u8]) {
+    if !text.is_empty() {
+        line(out, before, text);
+    }
+}
+
+fn measure(out: &mut Vec<u8>, value: Option<i64>, label: &str) {
+    if let Some(value) = value {
+        put(out, &format!("\t{value}  -  {label}\n"));
+    }
+}
+
+/// How far the jobs of a cluster had been made when it was removed.
+fn progress(completion: i32) -> String {
+    match completion {
+        ..0 => format!("\tError {completion}\n"),
+        0 => "\tIncomplete\n".to_owned(),
+        1 => "\tComplete\n".to_owned(),
+        2.. => "\tPaused\n".to_owned(),
     }
 }
 
@@ -230,8 +221,6 @@ fn evicted_text(out: &mut Vec<u8>, event: &Evicted) {
     if let Some(how) = &event.requeued {
         ending(out, how);
     }
-    if !event.reason.is_empty() {
-        line(out, if event.requeued.is_some() { b"\t" } else { b"\tReason: " }, &event.reason);
-    }
+    line_unless_empty(out, if event.requeued.is_some() { b"\t" } else { b"\tReason: " }, &event.reason);
     resources(out, event.resources.as_ref());
 }

@@ -188,6 +188,14 @@ enum Custom {
 pub(super) struct Refusal(String, bool);
 
 impl Refusal {
+    fn new(message: &str) -> Self {
+        Refusal(message.to_owned(), false)
+    }
+
+    fn with_usage(message: &str) -> Self {
+        Refusal(message.to_owned(), true)
+    }
+
     /// Says why, as the tool does.
     pub(super) fn tell(self, session: &Session) -> anyhow::Result<Status> {
         let Refusal(message, usage) = self;
@@ -204,130 +212,129 @@ impl Refusal {
 impl QueueOptions {
     /// Reads the words; a text is to be printed instead for `-help` and `-version`.
     pub(super) fn read(words: &[OsString]) -> Result<Result<QueueOptions, String>, Refusal> {
-        let mut wish = QueueOptions::default();
+        let mut options = QueueOptions::default();
         let mut words = Words::new(RULES, words);
         while let Some(word) = words.next() {
-            let (id, suffix) = match word {
-                Word::Option { id, suffix } => (id, suffix),
-                Word::Unknown(word) => {
-                    return Err(Refusal(format!("unrecognized argument {}", word.to_string_lossy()), true));
-                }
-                Word::Operand(word) => {
-                    wish.restrict(word.as_bytes());
-                    continue;
-                }
-            };
-            let mut value = |what: &str| {
-                words
-                    .value()
-                    .map(|value| value.as_bytes().to_vec())
-                    .ok_or_else(|| Refusal(what.to_owned(), false))
-            };
-            match id {
-                Id::Wide => wish.wide = true,
-                Id::Nothing => {}
-                Id::NothingWithValue => {
-                    value("an option requires another parameter")?;
-                }
-                Id::Help => return Ok(Err(USAGE.to_owned())),
-                Id::Version => {
+            match word {
+                Word::Option { id: Id::Help, .. } => return Ok(Err(USAGE.to_owned())),
+                Word::Option { id: Id::Version, .. } => {
                     return Ok(Err(format!("htc-hooks {} as condor_q\n", env!("CARGO_PKG_VERSION"))));
                 }
-                Id::Unsupported => {
-                    return Err(Refusal(
-                        "this option is not carried out where no schedd is asked".to_owned(),
-                        false,
-                    ));
-                }
-                Id::Long => wish.set_long(suffix.as_deref()),
-                Id::Xml if wish.long == Some(ListForm::Json) => return Err(both()),
-                Id::Json if wish.long == Some(ListForm::Xml) => return Err(both()),
-                Id::Xml => wish.long = Some(ListForm::Xml),
-                Id::Json => wish.long = Some(ListForm::Json),
-                Id::Limit => {
-                    let text = value("-limit requires the max number of results as an argument.")?;
-                    wish.limit = Some(limit(&text)?);
-                }
-                Id::Name => wish.schedd = Some(value("-name requires the name of a schedd as an argument.")?),
-                Id::Batch => wish.table = Some(Table::Batches),
-                Id::NoBatch => {
-                    wish.no_batch = true;
-                    wish.table = wish.table.filter(|table| *table != Table::Batches);
-                }
-                Id::Totals => wish.table = Some(Table::Totals),
-                Id::Grid => {
-                    let is_ec2 = suffix.is_some_and(|suffix| suffix == "ec2");
-                    let columns = if is_ec2 { Columns::GridEc2 } else { Columns::Grid };
-                    wish.table = Some(Table::Jobs(columns));
-                    wish.all.push(b"JobUniverse == 9".to_vec());
-                }
-                Id::Cpu => wish.time = RunTime::Cpu,
-                Id::Current | Id::Cumulative if wish.time_chosen => {
-                    let (one, other) = match id {
-                        Id::Current => ("-currentrun", "-cumulative-time"),
-                        _ => ("-cumulative-time", "-currentrun"),
-                    };
-                    return Err(Refusal(format!("{one} can't be used with {other}"), false));
-                }
-                Id::Current => wish.time_chosen = true,
-                Id::Cumulative => {
-                    wish.time_chosen = true;
-                    if wish.time == RunTime::Current {
-                        wish.time = RunTime::Cumulative;
-                    }
-                }
-                Id::Constraint => wish.all.push(value("-constraint requires another parameter")?),
-                Id::Attributes => {
-                    let list = value("-attributes requires a list of attributes to show")?;
-                    let names = crate::text::list::split(&list);
-                    wish.attributes.extend(names.map(AttrName::from));
-                }
-                Id::Format => {
-                    let what = "-format requires format and attribute parameters";
-                    let columns = Custom::Format(value(what)?, value(what)?);
-                    wish.columns.push(columns);
-                }
-                Id::Autoformat => {
-                    let mut columns = Vec::new();
-                    while let Some(word) = words.value_without_dash() {
-                        columns.push(word.as_bytes().to_vec());
-                    }
-                    if columns.is_empty() {
-                        let what = "-autoformat requires at least one attribute parameter";
-                        return Err(Refusal(what.to_owned(), false));
-                    }
-                    words.value_among(&["-"]);
-                    let letters = suffix.map(|suffix| suffix.as_bytes().to_vec()).unwrap_or_default();
-                    wish.columns.push(Custom::Auto(letters, columns));
-                }
-                Id::Run => {
-                    wish.all.push(b"JobStatus == 2 || JobStatus == 6 || JobStatus == 7".to_vec());
-                    wish.restrict_to(Columns::Running)?;
-                }
-                Id::HoldCodes if matches!(wish.restricted, Some(Columns::Running | Columns::Idle)) => {
-                    let text = "-hold-codes incompatible with -idle or -run";
-                    return Err(Refusal(text.to_owned(), true));
-                }
-                Id::Hold | Id::HoldCodes => {
-                    let columns = if id == Id::Hold { Columns::Held } else { Columns::HoldCodes };
-                    wish.all.push(b"JobStatus==5".to_vec());
-                    wish.restrict_to(columns)?;
-                    wish.restrict_codes(suffix.as_deref());
-                }
-                Id::Idle => {
-                    wish.all.push(b"JobStatus==1".to_vec());
-                    wish.restrict_to(Columns::Idle)?;
-                }
-                Id::JobAds => {
-                    wish.file = Some(OsStr::from_bytes(&value("-jobads requires a filename")?).to_owned());
-                    if let Some(suffix) = suffix {
-                        wish.form = form_of(&suffix);
-                    }
+                Word::Option { id, suffix } => options.take(id, suffix.as_deref(), &mut words)?,
+                Word::Operand(word) => options.restrict(word.as_bytes()),
+                Word::Unknown(word) => {
+                    let text = format!("unrecognized argument {}", word.to_string_lossy());
+                    return Err(Refusal::with_usage(&text));
                 }
             }
         }
-        wish.make_columns();
-        Ok(Ok(wish))
+        options.make_columns();
+        Ok(Ok(options))
+    }
+
+    /// One option with its values.
+    fn take(&mut self, id: Id, suffix: Option<&OsStr>, words: &mut Words<'_, Id>) -> Result<(), Refusal> {
+        let mut value = |what: &str| match words.value() {
+            Some(value) => Ok(value.as_bytes().to_vec()),
+            None => Err(Refusal::new(what)),
+        };
+        match id {
+            Id::Wide => self.wide = true,
+            // Those of the last two are answered before.
+            Id::Nothing | Id::Help | Id::Version => {}
+            Id::NothingWithValue => drop(value("an option requires another parameter")?),
+            Id::Unsupported => {
+                return Err(Refusal::new("this option is not carried out where no schedd is asked"));
+            }
+            Id::Long => self.set_long(suffix),
+            Id::Xml => self.set_form(ListForm::Xml)?,
+            Id::Json => self.set_form(ListForm::Json)?,
+            Id::Limit => {
+                let text = value("-limit requires the max number of results as an argument.")?;
+                self.limit = Some(limit(&text)?);
+            }
+            Id::Name => self.schedd = Some(value("-name requires the name of a schedd as an argument.")?),
+            Id::Batch => self.table = Some(Table::Batches),
+            Id::NoBatch => {
+                self.no_batch = true;
+                self.table = self.table.filter(|table| *table != Table::Batches);
+            }
+            Id::Totals => self.table = Some(Table::Totals),
+            Id::Grid => self.take_grid(suffix),
+            Id::Cpu => self.time = RunTime::Cpu,
+            Id::Current => self.choose_time("-currentrun", "-cumulative-time")?,
+            Id::Cumulative => {
+                self.choose_time("-cumulative-time", "-currentrun")?;
+                if self.time == RunTime::Current {
+                    self.time = RunTime::Cumulative;
+                }
+            }
+            Id::Constraint => self.all.push(value("-constraint requires another parameter")?),
+            Id::Attributes => {
+                let list = value("-attributes requires a list of attributes to show")?;
+                self.attributes.extend(crate::text::list::split(&list).map(AttrName::from));
+            }
+            Id::Format => {
+                let what = "-format requires format and attribute parameters";
+                self.columns.push(Custom::Format(value(what)?, value(what)?));
+            }
+            Id::Autoformat => self.take_autoformat(suffix, words)?,
+            Id::Run => {
+                self.restrict_to(Columns::Running, "JobStatus == 2 || JobStatus == 6 || JobStatus == 7")?;
+            }
+            Id::Hold => self.take_held(Columns::Held, suffix)?,
+            Id::HoldCodes if matches!(self.restricted, Some(Columns::Running | Columns::Idle)) => {
+                return Err(Refusal::with_usage("-hold-codes incompatible with -idle or -run"));
+            }
+            Id::HoldCodes => self.take_held(Columns::HoldCodes, suffix)?,
+            Id::Idle => self.restrict_to(Columns::Idle, "JobStatus==1")?,
+            Id::JobAds => {
+                self.file = Some(OsStr::from_bytes(&value("-jobads requires a filename")?).to_owned());
+                self.form = suffix.map_or(self.form, form_of);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_form(&mut self, form: ListForm) -> Result<(), Refusal> {
+        let other = if form == ListForm::Xml { ListForm::Json } else { ListForm::Xml };
+        if self.long.replace(form) == Some(other) { Err(both()) } else { Ok(()) }
+    }
+
+    /// Jobs of the grid universe, or those of EC2 among them.
+    fn take_grid(&mut self, suffix: Option<&OsStr>) {
+        let is_ec2 = suffix.is_some_and(|suffix| suffix == "ec2");
+        self.table = Some(Table::Jobs(if is_ec2 { Columns::GridEc2 } else { Columns::Grid }));
+        self.all.push(b"JobUniverse == 9".to_vec());
+    }
+
+    /// Which runs the time shown is of, said once.
+    fn choose_time(&mut self, one: &str, other: &str) -> Result<(), Refusal> {
+        match std::mem::replace(&mut self.time_chosen, true) {
+            true => Err(Refusal::new(&format!("{one} can't be used with {other}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Columns up to the next option; a lone dash ends them.
+    fn take_autoformat(&mut self, letters: Option<&OsStr>, words: &mut Words<'_, Id>) -> Result<(), Refusal> {
+        let mut columns = Vec::new();
+        while let Some(word) = words.value_without_dash() {
+            columns.push(word.as_bytes().to_vec());
+        }
+        if columns.is_empty() {
+            return Err(Refusal::new("-autoformat requires at least one attribute parameter"));
+        }
+        words.value_among(&["-"]);
+        let letters = letters.map(|letters| letters.as_bytes().to_vec()).unwrap_or_default();
+        self.columns.push(Custom::Auto(letters, columns));
+        Ok(())
+    }
+
+    fn take_held(&mut self, columns: Columns, codes: Option<&OsStr>) -> Result<(), Refusal> {
+        self.restrict_to(columns, "JobStatus==5")?;
+        self.restrict_codes(codes);
+        Ok(())
     }
 
     /// Whether one of the tool's tables is asked for: neither a form of ads nor columns.
@@ -336,12 +343,15 @@ impl QueueOptions {
     }
 
     /// Running, held or idle jobs, and no two of them.
-    fn restrict_to(&mut self, columns: Columns) -> Result<(), Refusal> {
+    fn restrict_to(&mut self, columns: Columns, constraint: &str) -> Result<(), Refusal> {
+        self.all.push(constraint.as_bytes().to_vec());
         let is_held = |columns| matches!(columns, Columns::Held | Columns::HoldCodes);
         let differ = |former| former != columns && !(is_held(former) && is_held(columns));
         let other = self.restricted.replace(columns).is_some_and(differ);
-        let text = "-run and -hold/held or -idle are incompatible";
-        if other { Err(Refusal(text.to_owned(), true)) } else { Ok(()) }
+        match other {
+            true => Err(Refusal::with_usage("-run and -hold/held or -idle are incompatible")),
+            false => Ok(()),
+        }
     }
 
     /// The codes of `-hold:CODE,CODE/SUBCODE`.
@@ -461,7 +471,7 @@ impl QueueOptions {
 }
 
 fn both() -> Refusal {
-    Refusal("Cannot print as both XML and JSON".to_owned(), false)
+    Refusal::new("Cannot print as both XML and JSON")
 }
 
 fn form_of(suffix: &OsStr) -> Option<Form> {
@@ -474,9 +484,9 @@ fn limit(text: &[u8]) -> Result<usize, Refusal> {
     match crate::text::number::integer_prefix(text) {
         Some((limit @ 1.., used)) if used == text.len() && limit <= i64::from(i32::MAX) => Ok(limit as usize),
         Some((limit, used)) if used == text.len() => {
-            Err(Refusal(format!("{limit} is not a valid for -limit."), false))
+            Err(Refusal::new(&format!("{limit} is not a valid for -limit.")))
         }
-        None if text.is_empty() => Err(Refusal("0 is not a valid for -limit.".to_owned(), false)),
-        _ => Err(Refusal(format!("Unable to convert ({shown}) to a number for -limit."), false)),
+        None if text.is_empty() => Err(Refusal::new("0 is not a valid for -limit.")),
+        _ => Err(Refusal::new(&format!("Unable to convert ({shown}) to a number for -limit."))),
     }
 }

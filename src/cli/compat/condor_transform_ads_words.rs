@@ -76,11 +76,6 @@ pub(super) enum Asked {
     Status(u8),
 }
 
-fn usage(program: &Program) -> Asked {
-    program.tell(USAGE);
-    Asked::Status(1)
-}
-
 pub(super) const USAGE: &str = "\
 Usage: condor_transform_ads [transforms] [options] [<key>=<value>] <infile> [<infile>]
   transforms, in the order of their application:
@@ -119,125 +114,148 @@ const CONVERT_HELP: &str = "
 ";
 
 pub(super) fn read(words: &[OsString], program: &Program) -> Asked {
-    if words.is_empty() {
-        return usage(program);
+    let is_empty = words.is_empty();
+    let mut reading = Reading { options: Options::default(), words: Words::new(RULES, words), program };
+    let read = if is_empty { Err(reading.usage()) } else { reading.read() };
+    match read {
+        Ok(()) => Asked::Work(Box::new(reading.options)),
+        Err(status) => Asked::Status(status),
     }
-    let mut options = Options::default();
-    let mut words = Words::new(RULES, words);
-    let missing = |what: &str| {
-        program.tell(&format!("{}: -{what} requires another argument\n", program.name()));
-        Asked::Status(1)
-    };
-    while let Some(word) = words.next() {
-        let (id, suffix) = match word {
-            Word::Operand(word) | Word::Unknown(word) if word.as_bytes() == b"-" => {
-                options.inputs.push((word, options.default_form));
-                continue;
-            }
-            Word::Unknown(_) => return usage(program),
-            Word::Operand(word) => {
-                if let Some(at) = memchr::memchr(b'=', word.as_bytes()) {
-                    match key_value(word.as_bytes(), at) {
-                        Ok(pair) => options.macros.push(pair),
-                        Err(name) => {
-                            let text = format!(
-                                "{}: invalid name '{name}' in '{}', use letters, digits, '_', '.' and '/'\n",
-                                program.name(),
-                                word.to_string_lossy()
-                            );
-                            program.tell(&text);
-                            return Asked::Status(1);
-                        }
-                    }
-                } else {
-                    options.inputs.push((word, options.default_form));
-                }
-                continue;
-            }
-            Word::Option { id, suffix } => (id, suffix.unwrap_or_default().into_vec()),
-        };
-        match id {
-            Id::Verbose => options.verbose = true,
-            Id::Terse => options.verbose = false,
-            Id::Debug => {}
-            Id::Rules | Id::In | Id::Out => {
-                let name = ["rules", "in", "out"][usize::from(id == Id::In) + 2 * usize::from(id == Id::Out)];
-                let Some(value) = value_or_dash(&mut words) else { return missing(name) };
-                match id {
-                    Id::Rules => options.rules.push(value),
-                    // The reference hands the word with its colon to the parser of forms, which knows no such word.
-                    Id::In => options.inputs.push((value, options.default_form)),
-                    _ => {
-                        options.out = Some(value);
-                        options.out_suffix(&suffix);
-                    }
-                }
-            }
-            Id::JobTransforms | Id::JobRoute => {
-                let (name, knob) = match id {
-                    Id::JobTransforms => ("jobtransforms", "JOB_TRANSFORM_%s"),
-                    _ => ("jobroute", "JOB_ROUTER_ROUTE_%s"),
-                };
-                let Some(value) = words.value_without_dash() else { return missing(name) };
-                let mut rules = OsString::from(format!("config://{knob}/"));
-                rules.push(value);
-                options.rules.push(rules);
-            }
-            Id::Long | Id::Json | Id::Xml => {
-                let form = match id {
-                    Id::Long => Form::Long,
-                    Id::Json => Form::Json,
-                    _ => Form::Xml,
-                };
-                options.default_form = Some(form);
-                options.inputs.iter_mut().for_each(|(_, known)| *known = known.or(Some(form)));
-            }
-            Id::UnitTest => options.unit_test = true,
-            Id::Testing => {
-                let mut parts = crate::text::list::split(&suffix);
-                options.silent |= parts.any(|part| part.len() >= 5 && b"nooutput".starts_with(part));
-            }
-            Id::Help => {
-                let topic = words.value().map(|word| word.as_bytes().to_vec()).unwrap_or_default();
-                let text = match topic.as_slice() {
-                    b"rules" => RULES_HELP.to_owned(),
-                    topic if topic.len() >= 4 && b"convert".starts_with(topic) => {
-                        format!("{CONVERT_HELP}{USAGE}")
-                    }
-                    _ => USAGE.to_owned(),
-                };
-                let _ = std::io::stdout().write_all(text.as_bytes());
-                return Asked::Status(0);
-            }
-            Id::ConvertOldRoutes => {
-                let number = atoi(&suffix);
-                let mut bits = if number == 0 { 1 } else { number };
-                if number == 0 {
-                    for word in crate::text::list::split(&suffix) {
-                        if word.is_empty() || !b"file".starts_with(word) {
-                            let word = word.as_bstr();
-                            program.tell(&format!(
-                                "{}: -convertoldroutes:{word}: a number or 'file' is wanted\n",
-                                program.name()
-                            ));
-                            return Asked::Status(1);
-                        }
-                        bits = 1;
-                        let Some(file) = value_or_dash(&mut words) else {
-                            return missing("convertoldroutes:file");
-                        };
-                        options.convert_file = Some(file);
-                    }
-                }
-                options.convert = Some(legacy::Options::from_bits(bits));
-            }
-        }
-    }
-    Asked::Work(Box::new(options))
 }
 
-fn value_or_dash(words: &mut Words<'_, Id>) -> Option<OsString> {
-    words.value_or_lone_dash().cloned()
+/// A command line being read. What ends it is the status of the tool; what is wrong has been said then.
+struct Reading<'a> {
+    options: Options,
+    words: Words<'a, Id>,
+    program: &'a Program,
+}
+
+impl Reading<'_> {
+    fn usage(&self) -> u8 {
+        self.program.tell(USAGE);
+        1
+    }
+
+    fn refused(&self, what: &str) -> u8 {
+        self.program.tell(&format!("{}: {what}\n", self.program.name()));
+        1
+    }
+
+    fn read(&mut self) -> Result<(), u8> {
+        while let Some(word) = self.words.next() {
+            match word {
+                Word::Operand(word) | Word::Unknown(word) if word.as_bytes() == b"-" => self.add_input(word),
+                Word::Unknown(_) => return Err(self.usage()),
+                Word::Operand(word) => self.operand(word)?,
+                Word::Option { id, suffix } => self.option(id, &suffix.unwrap_or_default().into_vec())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add_input(&mut self, file: OsString) {
+        self.options.inputs.push((file, self.options.default_form));
+    }
+
+    /// A macro as `key=value`, or a file of ads.
+    fn operand(&mut self, word: OsString) -> Result<(), u8> {
+        let Some(at) = memchr::memchr(b'=', word.as_bytes()) else {
+            self.add_input(word);
+            return Ok(());
+        };
+        let pair = key_value(word.as_bytes(), at).map_err(|name| {
+            let word = word.to_string_lossy();
+            self.refused(&format!("invalid name '{name}' in '{word}', use letters, digits, '_', '.' and '/'"))
+        })?;
+        self.options.macros.push(pair);
+        Ok(())
+    }
+
+    fn option(&mut self, id: Id, suffix: &[u8]) -> Result<(), u8> {
+        match id {
+            Id::Verbose => self.options.verbose = true,
+            Id::Terse => self.options.verbose = false,
+            Id::Debug => {}
+            Id::Rules => {
+                let file = self.file("rules")?;
+                self.options.rules.push(file);
+            }
+            Id::In => {
+                // The reference hands the word with its colon to the parser of forms, which knows no such word.
+                let file = self.file("in")?;
+                self.add_input(file);
+            }
+            Id::Out => {
+                self.options.out = Some(self.file("out")?);
+                self.options.out_suffix(suffix);
+            }
+            Id::JobTransforms => self.rules_of_knobs("jobtransforms", "JOB_TRANSFORM_%s")?,
+            Id::JobRoute => self.rules_of_knobs("jobroute", "JOB_ROUTER_ROUTE_%s")?,
+            Id::Long => self.set_form(Form::Long),
+            Id::Json => self.set_form(Form::Json),
+            Id::Xml => self.set_form(Form::Xml),
+            Id::UnitTest => self.options.unit_test = true,
+            Id::Testing => {
+                let mut parts = crate::text::list::split(suffix);
+                self.options.silent |= parts.any(|part| part.len() >= 5 && b"nooutput".starts_with(part));
+            }
+            Id::Help => return Err(self.help()),
+            Id::ConvertOldRoutes => self.convert_old_routes(suffix)?,
+        }
+        Ok(())
+    }
+
+    /// The file that an option names; `-` is the standard one.
+    fn file(&mut self, option: &str) -> Result<OsString, u8> {
+        let file = self.words.value_or_lone_dash().cloned();
+        file.ok_or_else(|| self.refused(&format!("-{option} requires another argument")))
+    }
+
+    /// Rules out of the configuration, whose knobs have such names.
+    fn rules_of_knobs(&mut self, option: &str, knob: &str) -> Result<(), u8> {
+        let Some(names) = self.words.value_without_dash() else {
+            return Err(self.refused(&format!("-{option} requires another argument")));
+        };
+        let mut rules = OsString::from(format!("config://{knob}/"));
+        rules.push(names);
+        self.options.rules.push(rules);
+        Ok(())
+    }
+
+    /// The form of all inputs that follow, and of those before that have none.
+    fn set_form(&mut self, form: Form) {
+        self.options.default_form = Some(form);
+        self.options.inputs.iter_mut().for_each(|(_, known)| *known = known.or(Some(form)));
+    }
+
+    fn help(&mut self) -> u8 {
+        let topic = self.words.value().map(|word| word.as_bytes().to_vec()).unwrap_or_default();
+        let text = match topic.as_slice() {
+            b"rules" => RULES_HELP.to_owned(),
+            topic if topic.len() >= 4 && b"convert".starts_with(topic) => format!("{CONVERT_HELP}{USAGE}"),
+            _ => USAGE.to_owned(),
+        };
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        0
+    }
+
+    /// A number of bits, or the word `file`, whose value is another host's configuration.
+    fn convert_old_routes(&mut self, suffix: &[u8]) -> Result<(), u8> {
+        let number = atoi(suffix);
+        if number == 0 {
+            for word in crate::text::list::split(suffix) {
+                if word.is_empty() || !b"file".starts_with(word) {
+                    let word = word.as_bstr();
+                    return Err(
+                        self.refused(&format!("-convertoldroutes:{word}: a number or 'file' is wanted"))
+                    );
+                }
+                self.options.convert_file = Some(self.file("convertoldroutes:file")?);
+            }
+        }
+        self.options.convert = Some(legacy::Options::from_bits(number.max(1)));
+        Ok(())
+    }
 }
 
 impl Options {

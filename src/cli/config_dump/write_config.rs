@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::entries::{Kind, assignment, block, merged};
+use super::entries::{Kind, Row, assignment, block, merged};
 use super::request::Filter;
 use crate::config::macro_set::{MacroSet, SourceId};
 use crate::config::template;
@@ -39,138 +39,146 @@ impl Obsolete {
     }
 }
 
-/// One entry to write and where it goes in the order by source.
-struct Line {
-    key: (u32, u32, usize),
-    source: SourceId,
-    text: BString,
+/// Which rows are wanted.
+struct Selection {
+    filter: Filter,
+    obsolete: Option<Obsolete>,
 }
 
-/// The text of the configuration as the filter wants it.
-pub(super) fn text(set: &MacroSet, filter: Filter, world: &dyn World) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut lines: Vec<Line> = Vec::new();
-    let mut last: Option<BString> = None;
-    let obsolete = filter.upgrade.then(Obsolete::new);
-    let show_files = !filter.only || !filter.names_a_kind();
-    for row in merged(set, world, true) {
-        let mut comment = "";
-        let (source, line) = match row.kind {
-            Kind::Set(entry) => (entry.current.place.source, entry.current.place.line),
-            Kind::Detected => (SourceId::DETECTED, None),
-            Kind::Default(_) => (SourceId::DEFAULT, None),
-        };
-        let is_inside = source == SourceId::DETECTED || source == SourceId::DEFAULT;
-        match row.kind {
-            Kind::Set(entry) if entry.current.matches_default && !is_inside => {
-                if !filter.matches_default {
-                    continue;
-                }
-                if filter.comment_matches {
-                    comment = "#";
-                }
-            }
-            _ if source == SourceId::DETECTED => {
-                if !filter.detected && !filter.defaults {
-                    continue;
-                }
-                if filter.comment_detected {
-                    comment = "#detected#";
-                } else if filter.comment_defaults {
-                    comment = "#def#";
-                }
-            }
-            _ if is_inside => {
-                if !filter.defaults {
-                    continue;
-                }
-                if filter.comment_defaults {
-                    comment = "#def#";
-                }
-            }
-            _ if source == SourceId::ENVIRONMENT => {
-                if filter.only && !filter.environment {
-                    continue;
-                }
-                if filter.comment_environment {
-                    comment = "#env#";
-                }
-            }
-            Kind::Set(entry) => {
-                if !show_files {
-                    continue;
-                }
-                let has_no_default = entry.parameter.is_some_and(|parameter| parameter.default().is_empty());
-                if row.raw.is_empty() && has_no_default {
-                    if !filter.matches_default {
-                        continue;
-                    }
-                    if filter.comment_matches {
-                        comment = "#";
-                    }
-                }
-                if obsolete.as_ref().is_some_and(|obsolete| obsolete.has(&row.name, &row.raw)) {
-                    continue;
-                }
-            }
-            _ => {}
+/// Rows of a kind that is asked for, marked where they are only to be shown.
+fn when(asked: bool, commented: bool, mark: &'static str) -> Option<&'static str> {
+    asked.then_some(if commented { mark } else { "" })
+}
+
+impl Selection {
+    /// What stands before a row, such as `#`; nothing if the row is left out.
+    fn mark(&self, row: &Row<'_>, source: SourceId) -> Option<&'static str> {
+        let filter = &self.filter;
+        let default = || when(filter.defaults, filter.comment_defaults, "#def#");
+        let as_by_default = || when(filter.matches_default, filter.comment_matches, "#");
+        if source == SourceId::DETECTED {
+            let mark = if filter.comment_detected { "#detected#" } else { "#def#" };
+            return when(
+                filter.detected || filter.defaults,
+                filter.comment_detected || filter.comment_defaults,
+                mark,
+            );
         }
-        let is_duplicate = last.as_ref().is_some_and(|last| caseless::eq(last, &row.name));
-        if is_duplicate && !filter.duplicates {
-            continue;
+        let Kind::Set(entry) = row.kind else { return default() };
+        let has_no_default = || entry.parameter.is_some_and(|parameter| parameter.default().is_empty());
+        match source {
+            SourceId::DEFAULT => default(),
+            _ if entry.current.matches_default => as_by_default(),
+            SourceId::ENVIRONMENT => {
+                when(!filter.only || filter.environment, filter.comment_environment, "#env#")
+            }
+            _ if filter.only && filter.names_a_kind() => None,
+            _ if self.obsolete.as_ref().is_some_and(|names| names.has(&row.name, &row.raw)) => None,
+            _ if row.raw.is_empty() && has_no_default() => as_by_default(),
+            _ => Some(""),
         }
-        let is_block = row.raw.contains(&b'\n') && !matches!(row.kind, Kind::Default(_));
-        let value = match (is_block, comment.is_empty()) {
-            (true, false) => [b"@=end", &block(&row.raw, "#   ")[..], b"\n@end"].concat().into(),
-            _ => assignment(&row.raw, is_block, "   "),
+    }
+
+    /// All rows that are written, by name.
+    fn rows<'a>(&self, set: &'a MacroSet, world: &'a dyn World) -> Vec<Chosen<'a>> {
+        let mut chosen: Vec<Chosen<'a>> = Vec::new();
+        for row in merged(set, world, true) {
+            let (source, line) = match row.kind {
+                Kind::Set(entry) => (entry.current.place.source, entry.current.place.line),
+                Kind::Detected => (SourceId::DETECTED, None),
+                Kind::Default(_) => (SourceId::DEFAULT, None),
+            };
+            let Some(mark) = self.mark(&row, source) else { continue };
+            let is_duplicate = chosen.last().is_some_and(|last| caseless::eq(&last.row.name, &row.name));
+            if !is_duplicate || self.filter.duplicates {
+                chosen.push(Chosen { row, mark, source, line });
+            }
+        }
+        chosen
+    }
+}
+
+/// A row that is written.
+struct Chosen<'a> {
+    row: Row<'a>,
+    mark: &'static str,
+    source: SourceId,
+    line: Option<u32>,
+}
+
+impl Chosen<'_> {
+    /// The row as an assignment, or as a comment of one.
+    fn text(&self) -> BString {
+        let Row { name, raw, kind } = &self.row;
+        let is_block = raw.contains(&b'\n') && !matches!(kind, Kind::Default(_));
+        let value = match is_block && !self.mark.is_empty() {
+            true => [b"@=end", &block(raw, "#   ")[..], b"\n@end"].concat().into(),
+            false => assignment(raw, is_block, "   "),
         };
-        let mut text = BString::from([comment.as_bytes(), &row.name, b" ", &value].concat());
-        let mut place = set.source(source).name.clone();
-        match (line, row.kind) {
+        [self.mark.as_bytes(), name, b" ", &value].concat().into()
+    }
+
+    /// Where it was set.
+    fn place(&self, set: &MacroSet) -> BString {
+        let mut place = set.source(self.source).name.clone();
+        match (self.line, self.row.kind) {
             (Some(line), _) => place.extend_from_slice(format!(", line {line}").as_bytes()),
             (None, Kind::Default(parameter)) => {
                 place.extend_from_slice(format!(", item {}", parameter.index()).as_bytes());
             }
             _ => {}
         }
-        if filter.sort {
-            out.extend_from_slice(&text);
-            out.push(b'\n');
-            if filter.source {
-                out.extend_from_slice(&[b" # at: ", &place[..], b"\n"].concat());
-            }
-        } else {
-            if filter.source {
-                text.push(b'\n');
-                text.extend_from_slice(&place);
-            }
-            let order = match source {
-                SourceId::ENVIRONMENT => 0xfffe,
-                SourceId::OVERLAY => 0xffff,
-                other => other.number(),
-            };
-            // Sources without lines count from the end of 24 bits.
-            let line = line.unwrap_or(0x00ff_ffff);
-            lines.push(Line { key: (order, line, lines.len()), source, text });
+        place
+    }
+
+    /// Its place in the order of sources; those without lines count from the end of 24 bits.
+    fn key(&self) -> (u32, u32) {
+        let source = match self.source {
+            SourceId::ENVIRONMENT => 0xfffe,
+            SourceId::OVERLAY => 0xffff,
+            other => other.number(),
+        };
+        (source, self.line.unwrap_or(0x00ff_ffff))
+    }
+}
+
+/// The text of the configuration as the filter wants it.
+pub(super) fn text(set: &MacroSet, filter: Filter, world: &dyn World) -> Vec<u8> {
+    let rows = Selection { filter, obsolete: filter.upgrade.then(Obsolete::new) }.rows(set, world);
+    if filter.sort { by_name(&rows, set, filter) } else { by_source(rows, set, filter) }
+}
+
+fn by_name(rows: &[Chosen<'_>], set: &MacroSet, filter: Filter) -> Vec<u8> {
+    let mut out = Vec::new();
+    for row in rows {
+        out.extend_from_slice(&row.text());
+        out.push(b'\n');
+        if filter.source {
+            out.extend_from_slice(&[b" # at: ", &row.place(set)[..], b"\n"].concat());
         }
-        last = Some(row.name.into_owned());
     }
-    if lines.is_empty() {
-        return out;
-    }
-    if filter.version {
+    out
+}
+
+/// In the order of sources and lines, below the name of each source.
+fn by_source(mut rows: Vec<Chosen<'_>>, set: &MacroSet, filter: Filter) -> Vec<u8> {
+    let mut out = Vec::new();
+    if filter.version && !rows.is_empty() {
         out.extend_from_slice(format!("# condor_config_val {VERSION_LINE}\n").as_bytes());
     }
-    lines.sort_by_key(|line| line.key);
+    rows.sort_by_key(Chosen::key);
     let mut before = None;
-    for line in lines {
-        if before != Some(line.source) {
-            let name = &set.source(line.source).name;
+    for row in rows {
+        if before.replace(row.source) != Some(row.source) {
+            let name = &set.source(row.source).name;
             out.extend_from_slice(&[b"\n#\n# from ", &name[..], b"\n#\n"].concat());
-            before = Some(line.source);
         }
-        out.extend_from_slice(&line.text);
+        out.extend_from_slice(&row.text());
         out.push(b'\n');
+        if filter.source {
+            out.extend_from_slice(&row.place(set));
+            out.push(b'\n');
+        }
     }
     out
 }
