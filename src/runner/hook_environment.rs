@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
+use crate::config::{CommandPolicy, LoadOptions};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::caseless;
 use crate::text::environment::Environment;
@@ -45,6 +46,21 @@ pub struct ConfigChoice {
     pub knobs: Vec<(BString, BString)>,
     /// `--no-env`: `_CONDOR_*` variables are ignored.
     pub no_env: bool,
+}
+
+impl ConfigChoice {
+    /// How it is loaded: the choice's share, all else as usual. `commands` says whether commands that it names are run.
+    pub fn load_options(&self, commands: CommandPolicy) -> LoadOptions {
+        let overlay = self.knobs.iter().map(|(name, value)| (name.to_vec(), value.to_vec()));
+        LoadOptions {
+            file: self.file.clone(),
+            absolute_root: true,
+            environment: !self.no_env,
+            overlay: overlay.collect(),
+            commands,
+            ..LoadOptions::default()
+        }
+    }
 }
 
 /// The variables that a daemon was itself started with, in their order.

@@ -41,16 +41,7 @@ impl ConfigOptions {
     /// How the configuration is to be loaded: the options' share, all else as usual. `commands` says whether commands that it
     /// names are run.
     pub fn load_options(&self, commands: CommandPolicy) -> LoadOptions {
-        let overlay =
-            self.set_knob.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
-        LoadOptions {
-            file: self.config_file.clone(),
-            absolute_root: true,
-            environment: !self.no_env,
-            overlay: overlay.collect(),
-            commands,
-            ..LoadOptions::default()
-        }
+        self.choice().load_options(commands)
     }
 }
 

@@ -5,28 +5,29 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use super::options::{AdOptions, One};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Expr};
 use crate::cli::common::{AdStream, Problem, Session, read_ads};
 use crate::hook::HookType;
-use crate::runner::hook_test::{Case, samples};
+use crate::runner::hook_test::{AdChanges, Assignments, Case, SlotAd, samples};
 use crate::text::Span;
 use crate::text::caret::Caret;
 
-/// Puts the ads into a case. Says whether the slot is a built-in one, whose policy is that of the configuration.
-pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Result<bool> {
+/// Puts the ads into a case, changed as options say. Says where the slot comes from, and what is changed.
+pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Result<(SlotAd, AdChanges)> {
     let (ads, hook) = (&one.ads, case.hook);
-    let mut built_in = ads.slot_ads.is_none();
+    let mut slot = if ads.slot_ads.is_some() { SlotAd::Given } else { SlotAd::BuiltIn };
     if let Some(kind) = &ads.sample_job {
         case.job = samples::job(kind).ok_or_else(|| unknown("job", kind, samples::job_kinds()))?;
     }
     if let Some(kind) = &ads.sample_slot {
         case.slot = samples::slot(kind).ok_or_else(|| unknown("slot", kind, samples::slot_kinds()))?;
+        slot = if ads.slot_ads.is_some() { SlotAd::Given } else { SlotAd::Sample };
     }
     if let Some(given) = &one.given {
         let mut given = given.iter().cloned();
         let first = given.next().ok_or_else(|| nothing(&one.input.ads))?;
         match hook {
-            HookType::FetchWork => (case.slot, built_in) = (first, false),
+            HookType::FetchWork => (case.slot, slot) = (first, SlotAd::Given),
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
             _ => case.job = first,
         }
@@ -34,7 +35,7 @@ pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Res
         match (hook, given.next()) {
             (HookType::JobFinalize, Some(second)) => case.routed = second,
             (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => {
-                (case.slot, built_in) = (second, false);
+                (case.slot, slot) = (second, SlotAd::Given);
             }
             _ => {}
         }
@@ -48,15 +49,9 @@ pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Res
     if let Some(path) = &ads.routed_ads {
         case.routed = only(path, one, session)?;
     }
-    change(case, ads)?;
-    Ok(built_in)
-}
-
-/// Whether an option says what an attribute of the slot is to be.
-pub(super) fn slot_has(ads: &AdOptions, hook: HookType, name: &str) -> bool {
-    let is = |text: &str| text.split('=').next().is_some_and(|left| left.trim().eq_ignore_ascii_case(name));
-    let of_subject = ads.set.iter().chain(&ads.delete).filter(|_| hook == HookType::FetchWork);
-    of_subject.chain(&ads.set_slot).any(|text| is(text))
+    let changes = changes(ads)?;
+    changes.apply(case);
+    Ok((slot, changes))
 }
 
 fn unknown(what: &str, kind: &str, kinds: impl Iterator<Item = &'static str>) -> Problem {
@@ -104,45 +99,21 @@ fn only(path: &Path, one: &One, session: &Session) -> anyhow::Result<ClassAd> {
     Ok(ads.into_iter().next().ok_or_else(|| nothing(path))?)
 }
 
-/// Puts the slot of a configuration in the place of a built-in one. Options change it as they have changed that.
-pub(super) fn put_slot(case: &mut Case, slot: ClassAd, ads: &AdOptions) -> anyhow::Result<()> {
-    case.slot = slot;
-    let of_subject = case.hook == HookType::FetchWork;
-    for name in ads.delete.iter().filter(|_| of_subject) {
-        case.slot.remove(name);
-    }
-    for line in ads.set.iter().filter(|_| of_subject) {
-        set(&mut case.slot, "--set", line)?;
-    }
-    for line in &ads.set_slot {
-        set(&mut case.slot, "--set-slot", line)?;
-    }
-    Ok(())
-}
-
-fn change(case: &mut Case, ads: &AdOptions) -> anyhow::Result<()> {
-    let subject = match case.hook {
-        HookType::FetchWork => &mut case.slot,
-        HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
-        _ => &mut case.job,
+/// What options change in the ads.
+fn changes(ads: &AdOptions) -> anyhow::Result<AdChanges> {
+    let read = |option: &str, lines: &[String]| -> anyhow::Result<Assignments> {
+        lines.iter().map(|line| assignment(option, line)).collect()
     };
-    for name in &ads.delete {
-        subject.remove(name);
-    }
-    for line in &ads.set {
-        set(subject, "--set", line)?;
-    }
-    for line in &ads.set_slot {
-        set(&mut case.slot, "--set-slot", line)?;
-    }
-    for line in &ads.set_routed {
-        set(&mut case.routed, "--set-routed", line)?;
-    }
-    Ok(())
+    Ok(AdChanges {
+        delete: ads.delete.clone(),
+        set: read("--set", &ads.set)?,
+        set_slot: read("--set-slot", &ads.set_slot)?,
+        set_routed: read("--set-routed", &ads.set_routed)?,
+    })
 }
 
-/// Sets `NAME=EXPR`, as an option gives it; all of the text must be used.
-fn set(ad: &mut ClassAd, option: &str, line: &str) -> anyhow::Result<()> {
+/// Reads `NAME=EXPR`, as an option gives it; all of the text must be used.
+fn assignment(option: &str, line: &str) -> anyhow::Result<(String, Expr)> {
     let bad = |message: &str, span: Span| {
         let caret = Caret { source: option, text: line.as_bytes(), span };
         anyhow::Error::from(Problem::usage(message).at(&caret))
@@ -150,18 +121,14 @@ fn set(ad: &mut ClassAd, option: &str, line: &str) -> anyhow::Result<()> {
     let Some((name, value)) = line.split_once('=') else {
         return Err(bad("expected NAME=EXPR", Span::at(line.len())));
     };
-    let start = name.len() + 1;
     if let Some((message, span)) = bad_name(name) {
         return Err(bad(message, span));
     }
-    match crate::classad::Expr::parse(value.as_bytes()) {
-        Ok(value) => ad.insert(name.trim(), value),
-        Err(error) => {
-            let at = |offset: u32| start + offset as usize;
-            return Err(bad(&error.to_string(), Span::new(at(error.span.start), at(error.span.end))));
-        }
-    }
-    Ok(())
+    let value = Expr::parse(value.as_bytes()).map_err(|error| {
+        let at = |offset: u32| name.len() + 1 + offset as usize;
+        bad(&error.to_string(), Span::new(at(error.span.start), at(error.span.end)))
+    })?;
+    Ok((name.trim().to_owned(), value))
 }
 
 /// What is wrong with the name in front of the `=`, if it is none that an expression could refer to, and where.

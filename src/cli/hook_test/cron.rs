@@ -22,7 +22,6 @@ use crate::runner::hook_test::{
     CronList, CronPlay, Expectation, PATIENCE, Pause, SingleCron, merged, sample_slot, samples, unmet,
 };
 use crate::slot::cron_ads::advertised;
-use crate::time::Now;
 
 /// Options of a cron job.
 #[derive(Args, Clone, Debug, Default)]
@@ -92,27 +91,12 @@ pub(super) fn run(
     args: &CronArgs,
     session: &Session,
 ) -> anyhow::Result<Status> {
-    let mut world = RealWorld::new();
-    if let Some(now) = cli.clock.now {
-        world = world.at(Now { wall_us: now, monotonic_us: u64::try_from(now).unwrap_or(0) });
-    }
+    let world = cli.clock.world();
     let expectations: Vec<Expectation> =
         args.expect.iter().map(|text| one::expectation(text, "--expect")).collect::<anyhow::Result<_>>()?;
-    if manager == CronManager::Schedd && args.slot.is_some() {
-        return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
-    }
-    let mut slots = match &args.slot_ads {
-        Some(path) => read_ads(path, false, usize::MAX, session)?,
-        None if manager == CronManager::Schedd => vec![samples::schedd()],
-        None => vec![sample_slot(args.slot.unwrap_or(1))],
-    };
-    if let Some(number) = args.slot {
-        slots.retain(|slot| slot.literal("SlotID").and_then(|value| value.as_int()) == Some(number));
-        if slots.is_empty() {
-            return Err(Problem::unreadable(format!("none of the ads is that of slot {number}")).into());
-        }
-    }
-    let list = list(cli, manager, args, None, &world, session)?;
+    let mut slots = slots(manager, args, session)?;
+    let lists = Lists { cli, manager, args, world: &world, session };
+    let list = lists.read(None)?;
     let before = slots.clone();
     let plan = plan(args, cli.events.timeout.unwrap_or(PATIENCE));
     let teller = Teller::new(cli, &plan, session);
@@ -132,8 +116,7 @@ pub(super) fn run(
         match play.run(&mut tell)? {
             Pause::Reconfig => {
                 teller.reconfig(&play);
-                let file = args.reconfig_file.as_deref();
-                play.configure(self::list(cli, manager, args, file, &world, session)?, &mut tell);
+                play.configure(lists.read(args.reconfig_file.as_deref())?, &mut tell);
             }
             Pause::Over(Some(number)) => {
                 return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -141,27 +124,9 @@ pub(super) fn run(
             Pause::Over(None) => break,
         }
     }
-    let (ads, ran) = (play.ads(), i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX));
-    for slot in &mut slots {
-        let told = merged(ads, manager, slot, &world);
-        if !cli.output.quiet {
-            let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
-            for merged in told {
-                let word = if merged.merges { "merged into" } else { "not for" };
-                session.tell(&format!("{}: {word} {to} ({})\n", merged.name, merged.rule));
-            }
-        }
-        if manager == CronManager::Startd {
-            sent(slot, ran.max(1), cli.output.quiet, &world, session);
-        }
-    }
+    lists.merge(&play, &mut slots);
+    print(cli, &slots)?;
     let mut bad = play.bad();
-    let ads: Vec<serde_json::Value> = slots.iter().map(report::ad).collect::<Result<_, _>>()?;
-    let out = match cli.output.rows(&ads)? {
-        Some(text) => text.into_bytes(),
-        None => slots.iter().map(long::print).collect::<Vec<_>>().join(&b'\n'),
-    };
-    std::io::stdout().write_all(&out)?;
     for (slot, before) in slots.iter().zip(&before) {
         for failure in unmet(&expectations, slot, before, &world) {
             session.tell(&format!("{}: expected {failure}\n", session.name()));
@@ -175,6 +140,35 @@ pub(super) fn run(
     })
 }
 
+/// The ads of the slots, or of the schedd.
+fn slots(manager: CronManager, args: &CronArgs, session: &Session) -> anyhow::Result<Vec<ClassAd>> {
+    if manager == CronManager::Schedd && args.slot.is_some() {
+        return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
+    }
+    let mut slots = match &args.slot_ads {
+        Some(path) => read_ads(path, false, usize::MAX, session)?,
+        None if manager == CronManager::Schedd => vec![samples::schedd()],
+        None => vec![sample_slot(args.slot.unwrap_or(1))],
+    };
+    if let Some(number) = args.slot {
+        slots.retain(|slot| slot.literal("SlotID").and_then(|value| value.as_int()) == Some(number));
+        if slots.is_empty() {
+            return Err(Problem::unreadable(format!("none of the ads is that of slot {number}")).into());
+        }
+    }
+    Ok(slots)
+}
+
+/// Prints the ads as they are afterwards.
+fn print(cli: &Shared, slots: &[ClassAd]) -> anyhow::Result<()> {
+    let ads: Vec<serde_json::Value> = slots.iter().map(report::ad).collect::<Result<_, _>>()?;
+    let out = match cli.output.rows(&ads)? {
+        Some(text) => text.into_bytes(),
+        None => slots.iter().map(long::print).collect::<Vec<_>>().join(&b'\n'),
+    };
+    Ok(std::io::stdout().write_all(&out)?)
+}
+
 /// Makes the ad that policy reasons with into the one that is sent, and says what is not.
 fn sent(slot: &mut ClassAd, running: i64, quiet: bool, world: &RealWorld, session: &Session) {
     let policy: Vec<String> = slot.sorted().into_iter().map(|(name, _)| name.to_string()).collect();
@@ -185,16 +179,27 @@ fn sent(slot: &mut ClassAd, running: i64, quiet: bool, world: &RealWorld, sessio
     }
 }
 
-/// The jobs: the one that the command line names, or those of the configuration.
-pub(super) fn list(
-    cli: &Shared,
+/// What the jobs are read from: the command line, or the configuration.
+struct Lists<'a> {
+    cli: &'a Shared,
     manager: CronManager,
-    args: &CronArgs,
-    file: Option<&Path>,
-    world: &RealWorld,
-    session: &Session,
-) -> anyhow::Result<CronList> {
-    if let Some(program) = &args.program {
+    args: &'a CronArgs,
+    world: &'a RealWorld,
+    session: &'a Session,
+}
+
+impl Lists<'_> {
+    /// The jobs; `file` is the configuration in place of the one that is named.
+    fn read(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
+        match &self.args.program {
+            Some(program) => self.single(program),
+            None => self.configured(file),
+        }
+    }
+
+    /// The job that the command line names.
+    fn single(&self, program: &Path) -> anyhow::Result<CronList> {
+        let args = self.args;
         let single = SingleCron {
             name: args.name.clone(),
             words: args.words.clone(),
@@ -204,52 +209,71 @@ pub(super) fn list(
             mode: None,
             periodic: args.seconds.is_some(),
         };
-        return single
-            .list(program)
-            .map_err(|warning| Problem::usage(format!("--metrics: {warning}")).into());
+        single.list(program).map_err(|warning| Problem::usage(format!("--metrics: {warning}")).into())
     }
-    let subsystem = match manager {
-        CronManager::Startd | CronManager::Benchmarks => "STARTD",
-        CronManager::Schedd => "SCHEDD",
-    };
-    let who = Who { subsystem: subsystem.into(), local_name: "".into() };
-    let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
-    if let Some(file) = file {
-        options.file = Some(file.to_owned());
-    }
-    let (config, _) = Config::load(world, &who, &options).map_err(Problem::of_config)?;
-    let view = config.view(world);
-    let knobs: &dyn Knobs = &view;
-    let mut names = manager.names(knobs);
-    if let Some(only) = &args.name {
-        names.retain(|name| name.eq_ignore_ascii_case(only.as_bytes()));
-    }
-    if names.is_empty() {
-        let what = match &args.name {
-            Some(name) => format!("{}_JOBLIST does not name '{name}'", manager.prefix()),
-            None => format!("{}_JOBLIST is empty: there are no jobs", manager.prefix()),
+
+    /// The jobs of the configuration.
+    fn configured(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
+        let Lists { cli, manager, args, world, session } = *self;
+        let subsystem = match manager {
+            CronManager::Startd | CronManager::Benchmarks => "STARTD",
+            CronManager::Schedd => "SCHEDD",
         };
-        return Err(Problem::unreadable(what).into());
-    }
-    let (auto_publish, odd) = manager.auto_publish(knobs);
-    if let Some(odd) = odd {
-        session.warn(&format!("{}_AUTOPUBLISH = {odd}: it counts as Never", manager.prefix()));
-    }
-    let mut jobs = Vec::new();
-    let mut skipped = false;
-    for name in names {
-        match CronJob::read(manager, &name, knobs, cli.quirks.quirks) {
-            Ok(job) => {
-                for warning in &job.warnings {
-                    session.warn(warning);
+        let who = Who { subsystem: subsystem.into(), local_name: "".into() };
+        let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
+        if let Some(file) = file {
+            options.file = Some(file.to_owned());
+        }
+        let (config, _) = Config::load(world, &who, &options).map_err(Problem::of_config)?;
+        let view = config.view(world);
+        let knobs: &dyn Knobs = &view;
+        let mut names = manager.names(knobs);
+        if let Some(only) = &args.name {
+            names.retain(|name| name.eq_ignore_ascii_case(only.as_bytes()));
+        }
+        if names.is_empty() {
+            let what = match &args.name {
+                Some(name) => format!("{}_JOBLIST does not name '{name}'", manager.prefix()),
+                None => format!("{}_JOBLIST is empty: there are no jobs", manager.prefix()),
+            };
+            return Err(Problem::unreadable(what).into());
+        }
+        let (auto_publish, odd) = manager.auto_publish(knobs);
+        if let Some(odd) = odd {
+            session.warn(&format!("{}_AUTOPUBLISH = {odd}: it counts as Never", manager.prefix()));
+        }
+        let (mut jobs, mut skipped) = (Vec::new(), false);
+        for name in names {
+            match CronJob::read(manager, &name, knobs, cli.quirks.quirks) {
+                Ok(job) => {
+                    job.warnings.iter().for_each(|warning| session.warn(warning));
+                    jobs.push(job);
                 }
-                jobs.push(job);
+                Err(error) => {
+                    skipped = true;
+                    session.report(&Problem::unreadable(error.to_string()).into());
+                }
             }
-            Err(error) => {
-                skipped = true;
-                session.report(&Problem::unreadable(error.to_string()).into());
+        }
+        Ok(CronList { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
+    }
+
+    /// Puts into the ads what the jobs have printed, and tells which of it is for whom.
+    fn merge(&self, play: &CronPlay<'_>, slots: &mut [ClassAd]) {
+        let Lists { cli, manager, world, session, .. } = *self;
+        let ran = i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX);
+        for slot in slots {
+            let parts = merged(play.ads(), manager, slot, world);
+            if !cli.output.quiet {
+                let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
+                for part in parts {
+                    let word = if part.merges { "merged into" } else { "not for" };
+                    session.tell(&format!("{}: {word} {to} ({})\n", part.name, part.rule));
+                }
+            }
+            if manager == CronManager::Startd {
+                sent(slot, ran.max(1), cli.output.quiet, world, session);
             }
         }
     }
-    Ok(CronList { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
 }

@@ -11,10 +11,12 @@ use super::options::Shared;
 use super::{setup, variables};
 use crate::cli::common::{Painter, Session};
 use crate::hook::cron_job::{CronManager, CronMode};
-use crate::os::{RealWorld, identity};
+use crate::os::{Leftover, RealWorld, identity};
+use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::cron::{CronSurroundings, CronTold};
 use crate::runner::hook_test::{self, CronPlan, CronPlay, PlayEvent};
+use crate::slot::cron_ads::Published;
 use crate::slot::cron_schedule::CronNote;
 
 /// How many characters of a bad line are shown, and how many such lines.
@@ -110,100 +112,104 @@ impl<'a> Teller<'a> {
                 }
             }
             CronTold::NotStarted { name, reason } => {
-                let mode = play.schedule().job(name).map(|job| job.mode);
-                let last = match mode {
+                let last = match play.schedule().job(name).map(|job| job.mode) {
                     Some(CronMode::Periodic) => "tried again after its period".to_owned(),
                     _ => format!("25.14 never tries it again ({})", Quirk::CronFailedStartFinal.id()),
                 };
-                self.line(
-                    play,
-                    &self.painter.bad(name).to_string(),
-                    &format!("not started: {reason}; {last}"),
-                );
+                let name = self.painter.bad(name).to_string();
+                self.line(play, &name, &format!("not started: {reason}; {last}"));
             }
-            CronTold::Published { job, block } => {
-                let mut bad_lines = self.bad_lines.borrow_mut();
-                for line in &block.bad {
-                    let shown: BString = line.line.chars().take(SHOWN).collect::<String>().into();
-                    if bad_lines.len() < MOST_BAD_LINES && bad_lines.insert(shown.clone()) {
-                        let text = format!("Can't insert '{shown}' into '{job}' ClassAd");
-                        self.line(play, "  warning bad-line", &text);
-                    }
-                }
-                match block.attributes {
-                    None => {
-                        self.line(
-                            play,
-                            &format!("  {job}"),
-                            "a block without a good line: nothing is published",
-                        );
-                    }
-                    Some(count) if !quiet => {
-                        let update = match (block.asked, block.update) {
-                            (_, true) => ", collector updated",
-                            (Some(false), _) => ", no update",
-                            _ => "",
-                        };
-                        self.line(play, &format!("  {}", block.name), &format!("{count} attributes{update}"));
-                        for word in &block.ignored {
-                            self.line(play, "  note", &format!("'{word}' behind the dash means nothing"));
-                        }
-                    }
-                    Some(_) => {}
-                }
+            CronTold::Published { job, block } => self.published(play, job, block),
+            CronTold::Unended { line, .. } => {
+                let leaks = Quirk::CronLastLineLeaks.id();
+                let text = format!("'{line}' has no newline; it is glued to the next run ({leaks})");
+                self.line(play, "  warning last-line", &text);
             }
-            CronTold::Unended { line, .. } => self.line(
-                play,
-                "  warning last-line",
-                &format!(
-                    "'{line}' has no newline; it is glued to the next run ({})",
-                    Quirk::CronLastLineLeaks.id()
-                ),
-            ),
             CronTold::Signalled { name, signal } => {
                 if !quiet {
                     self.line(play, &name.to_string(), &format!("gets signal {signal}"));
                 }
             }
             CronTold::Ended { name, exit, took, stderr, left_behind } => {
-                if quiet {
-                    return;
-                }
-                let note = match exit.is_success() {
-                    false => "; nobody looks at that, what it printed counts",
-                    true => "",
-                };
-                let mode = play.schedule().job(name).map_or("dropped", |job| job.mode.name());
-                let name = self.painter.good(name).to_string();
-                let took = took.as_secs_f64() * 1e3;
-                self.line(play, &format!("{name} ({mode})"), &format!("{exit}, {took:.1} ms{note}"));
-                for left in left_behind {
-                    let name = left.command.as_bstr();
-                    let text = format!("process {} ({name}) is not killed by the daemon", left.pid);
-                    self.line(play, "  warning left-behind", &text);
-                }
-                for line in stderr.lines() {
-                    self.line(play, "  stderr", &line.as_bstr().to_string());
+                if !quiet {
+                    let mode = play.schedule().job(name).map_or("dropped", |job| job.mode.name());
+                    let name = format!("{} ({mode})", self.painter.good(&name.to_string()));
+                    self.ended(play, &name, *exit, *took);
+                    self.left(play, left_behind, stderr);
                 }
             }
             CronTold::TooLarge { name } => {
                 self.line(play, &name.to_string(), "a block of more than 4 MiB: the rest of it is dropped");
             }
             CronTold::Dropped { name } => {
-                self.line(play, &name.to_string(), "dropped, and its attributes with it")
+                self.line(play, &name.to_string(), "dropped, and its attributes with it");
             }
-            CronTold::Note(CronNote::Waits { name, for_load }) => {
-                if !for_load && !play.has_run_enough(name) {
-                    self.line(play, &name.to_string(), "not started: CONDITION does not hold");
-                } else if *for_load && !quiet {
-                    self.line(play, &name.to_string(), "waiting for load");
-                }
+            CronTold::Note(note) => self.note(play, note),
+        }
+    }
+
+    /// A block of output: its bad lines, and what became of the others.
+    fn published(&self, play: &CronPlay<'_>, job: &BString, block: &Published) {
+        let mut bad_lines = self.bad_lines.borrow_mut();
+        for line in &block.bad {
+            let shown: BString = line.line.chars().take(SHOWN).collect::<String>().into();
+            if bad_lines.len() < MOST_BAD_LINES && bad_lines.insert(shown.clone()) {
+                let text = format!("Can't insert '{shown}' into '{job}' ClassAd");
+                self.line(play, "  warning bad-line", &text);
             }
-            CronTold::Note(CronNote::NeverFits { name }) => {
+        }
+        let Some(count) = block.attributes else {
+            self.line(play, &format!("  {job}"), "a block without a good line: nothing is published");
+            return;
+        };
+        if self.quiet {
+            return;
+        }
+        let update = match (block.asked, block.update) {
+            (_, true) => ", collector updated",
+            (Some(false), _) => ", no update",
+            _ => "",
+        };
+        self.line(play, &format!("  {}", block.name), &format!("{count} attributes{update}"));
+        for word in &block.ignored {
+            self.line(play, "  note", &format!("'{word}' behind the dash means nothing"));
+        }
+    }
+
+    fn ended(&self, play: &CronPlay<'_>, name: &str, exit: Exit, took: Duration) {
+        let note = match exit.is_success() {
+            false => "; nobody looks at that, what it printed counts",
+            true => "",
+        };
+        self.line(play, name, &format!("{exit}, {:.1} ms{note}", took.as_secs_f64() * 1e3));
+    }
+
+    /// What a program leaves behind, and what it complained of.
+    fn left(&self, play: &CronPlay<'_>, left_behind: &[Leftover], stderr: &[u8]) {
+        for left in left_behind {
+            let name = left.command.as_bstr();
+            let text = format!("process {} ({name}) is not killed by the daemon", left.pid);
+            self.line(play, "  warning left-behind", &text);
+        }
+        for line in stderr.lines() {
+            self.line(play, "  stderr", &line.as_bstr().to_string());
+        }
+    }
+
+    fn note(&self, play: &CronPlay<'_>, note: &CronNote) {
+        match note {
+            CronNote::Waits { name, for_load: false } if !play.has_run_enough(name) => {
+                self.line(play, &name.to_string(), "not started: CONDITION does not hold");
+            }
+            CronNote::Waits { name, for_load: true } if !self.quiet => {
+                self.line(play, &name.to_string(), "waiting for load");
+            }
+            CronNote::Waits { .. } => {}
+            CronNote::NeverFits { name } => {
                 self.line(play, &name.to_string(), "JOB_LOAD is above MAX_JOB_LOAD: it never starts");
             }
-            CronTold::Note(note) => {
-                if !quiet {
+            note => {
+                if !self.quiet {
                     self.line(play, "", &note.to_string());
                 }
             }

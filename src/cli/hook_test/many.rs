@@ -1,25 +1,22 @@
 //! One hook over a whole file of ads: a table of verdicts, and what the odd ones have in common.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use super::one;
 use super::options::{One, Shared};
 use super::report::{self, Report};
+use super::setup::setup;
 use super::suites;
 use crate::classad::ClassAd;
 use crate::cli::common::{AdFormat, AdStream, Column, Painter, Problem, Progress, Session, Status, table};
 use crate::hook::HookType;
-use crate::os::Reactor;
-use crate::process::{Exit, Stdio};
+use crate::process::Exit;
 use crate::runner::events::EventStream;
-use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Begun, Expectation, Group, Outcome, Setup, Shown, Tally};
+use crate::runner::hook_test::{CallError, Expectation, Group, Setup, Shown, Tally, call_many};
 
 /// So many attributes that odd ones have in common are told.
 const MOST_COMMON: usize = 5;
-/// What is kept of the standard error of each call, in bytes.
-const STDERR: usize = 64 * 1024;
 
 /// The ads, of which the first have been looked at.
 pub(super) struct Ads<'a> {
@@ -74,10 +71,7 @@ pub(super) fn run(
         waiting: BTreeMap::new(),
         printed: 0,
     };
-    let mut reactor = one::reactor()?;
-    let progress = Progress::new("ads", None, cli.output.quiet);
-    let interrupted = calls(&mut seen, hook, &mut ads, (&mut reactor, &progress), session)?;
-    drop(progress);
+    let interrupted = calls(&mut seen, hook, &mut ads, session)?;
     seen.end(session)?;
     if let Some(number) = interrupted {
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -103,77 +97,44 @@ fn refuse_what_is_about_one(one: &One) -> anyhow::Result<()> {
     }
 }
 
+/// An error that ends the calls.
+struct Failed(anyhow::Error);
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Failed(one::problem(error))
+    }
+}
+
 /// Makes all calls, some at a time; the signal that ended them early, if one did.
 fn calls(
     seen: &mut Seen<'_>,
     hook: HookType,
     ads: &mut Ads<'_>,
-    (reactor, progress): (&mut Reactor, &Progress),
     session: &Session,
 ) -> anyhow::Result<Option<i32>> {
     let (cli, one) = (seen.cli, seen.one);
-    let parallel = one.also.jobs.unwrap_or_else(suites::parallel);
-    let mut number = 0;
+    let mut reactor = one::reactor()?;
+    let progress = Progress::new("ads", None, cli.output.quiet);
     let mut told = BTreeSet::new();
-    // What ends the calls early; both closures may find something.
-    let failure = std::cell::RefCell::new(None);
-    let running: std::cell::RefCell<HashMap<usize, (Setup, Begun)>> = std::cell::RefCell::default();
-    let seen = std::cell::RefCell::new(seen);
-    let interrupted = run_many(
-        reactor,
-        parallel,
-        &mut || loop {
-            if failure.borrow().is_some() {
-                return None;
+    let mut next = || {
+        let Some(ad) = ads.next().map_err(Failed)? else { return Ok(None) };
+        let quiet = session.keeping();
+        let setup = setup(cli, hook, &one.about(ad), &quiet);
+        for line in quiet.take().split_inclusive('\n') {
+            if told.insert(line.to_owned()) {
+                session.tell(line);
             }
-            let next = ads.next().transpose()?;
-            number += 1;
-            let begun = next.and_then(|ad| {
-                let quiet = session.keeping();
-                let setup = Setup::new(cli, hook, &one.about(ad), &quiet);
-                for line in quiet.take().split_inclusive('\n') {
-                    if told.insert(line.to_owned()) {
-                        session.tell(line);
-                    }
-                }
-                let setup = setup?;
-                let (begun, spec) = setup.begin().map_err(one::problem)?;
-                Ok((setup, begun, spec))
-            });
-            match begun {
-                Err(error) => {
-                    *failure.borrow_mut() = Some(error);
-                    return None;
-                }
-                Ok((setup, begun, mut spec)) => {
-                    if let Some(outcome) = setup.refused() {
-                        let shown = setup.end(begun, outcome);
-                        if let Err(error) = seen.borrow_mut().take(number, &setup, shown) {
-                            *failure.borrow_mut() = Some(error);
-                        }
-                        progress.advance(1);
-                        continue;
-                    }
-                    spec.stdio[2] = Stdio::Capture { limit: STDERR };
-                    let patience = setup.patience;
-                    running.borrow_mut().insert(number, (setup, begun));
-                    return Some(Job { tag: number, spec, patience });
-                }
-            }
-        },
-        &mut |number: usize, outcome: Outcome| {
-            let Some((setup, begun)) = running.borrow_mut().remove(&number) else { return };
-            let shown = setup.end(begun, outcome);
-            if let Err(error) = seen.borrow_mut().take(number, &setup, shown) {
-                failure.borrow_mut().get_or_insert(error);
-            }
-            progress.advance(1);
-        },
-    )?;
-    match failure.into_inner() {
-        Some(error) => Err(error),
-        None => Ok(interrupted),
-    }
+        }
+        setup.map(Some).map_err(Failed)
+    };
+    let mut done = |number: usize, setup: &Setup, shown: Shown| {
+        let taken = seen.take(number, setup, shown).map_err(Failed);
+        progress.advance(1);
+        taken
+    };
+    let parallel = one.also.jobs.unwrap_or_else(suites::parallel);
+    call_many(&mut reactor, parallel, &mut next, &mut done).map_err(|Failed(error)| error)
 }
 
 impl Seen<'_> {

@@ -7,6 +7,7 @@ use nix::libc;
 
 use super::options::{One, Shared};
 use super::report::{self, Report};
+use super::setup::setup;
 use super::{ads, many, screen, timing};
 use crate::classad::ClassAd;
 use crate::cli::common::{Painter, Problem, Session, Status};
@@ -47,8 +48,7 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
         }
         one.given = Some(first);
     }
-    let one = &one;
-    let mut setup = Setup::new(cli, hook, one, session)?;
+    let mut setup = setup(cli, hook, &one, session)?;
     if one.also.explain {
         for line in &setup.story {
             session.tell(&format!("{line}\n"));
@@ -60,86 +60,105 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
     if cli.events.is_asked() && (one.also.time.is_some() || one.also.fuzz.is_some()) {
         return Err(Problem::usage("--events is not written by --time and --fuzz").into());
     }
-    let mut events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
+    let events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
     let mut reactor = reactor()?;
     if let Some(times) = one.also.time {
         return timing::time(&setup, &mut reactor, times, cli, session);
     }
-    let live = !cli.output.quiet;
-    let mut open_line = false;
-    let mut shown = match setup
-        .shown(&mut reactor, |bytes| {
-            if live {
-                open_line = bytes.last().is_some_and(|last| *last != b'\n');
-                session.tell(&String::from_utf8_lossy(bytes));
-            }
-        })
-        .map_err(problem)?
-    {
+    let relayed = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    let mut shown = match call(&setup, &mut reactor, cli.output.quiet, session)? {
         Ok(shown) => shown,
-        Err(signal) => return Ok(Status::Relayed(Exit::Signal { number: signal, core_dumped: false })),
+        Err(signal) => return relayed(signal),
     };
+    if let Some(times) = one.also.fuzz {
+        return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, &one), session);
+    }
+    if let Some(mut events) = events {
+        tell(&mut events, &setup, &shown);
+    }
+    if let Some(signal) = again(&setup, &mut reactor, &one, &mut shown)? {
+        return relayed(signal);
+    }
+    let failed = failed_expectations(&setup, &shown, &expectations);
+    let report = Report { setup: &setup, shown: &shown, failed: &failed };
+    print(cli, &report, session)?;
+    Ok(status(&report, one.also.expect_verdict.as_deref(), session))
+}
+
+/// Makes the call, and shows what the hook says while it runs; the signal that interrupted it, if one did.
+fn call(
+    setup: &Setup,
+    reactor: &mut Reactor,
+    quiet: bool,
+    session: &Session,
+) -> anyhow::Result<Result<Shown, i32>> {
+    let mut open_line = false;
+    let shown = setup.shown(reactor, |bytes| {
+        if !quiet {
+            open_line = bytes.last().is_some_and(|last| *last != b'\n');
+            session.tell(&String::from_utf8_lossy(bytes));
+        }
+    });
+    let shown = shown.map_err(problem)?;
     // What the hook said last may lack its newline.
-    if open_line {
+    if open_line && shown.is_ok() {
         session.tell("\n");
     }
-    if let Some(times) = one.also.fuzz {
-        return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, one), session);
-    }
-    if let Some(events) = &mut events {
-        tell(events, &setup, &shown);
-    }
-    if let Some(directory) = &one.also.keep {
+    Ok(shown)
+}
+
+/// Keeps the call, and makes it again where that is asked for; the signal that interrupted that, if one did.
+fn again(setup: &Setup, reactor: &mut Reactor, one: &One, shown: &mut Shown) -> anyhow::Result<Option<i32>> {
+    let keep = one.also.keep.as_deref();
+    if let Some(directory) = keep {
         shown.keep(directory).map_err(problem)?;
     }
     let mut interrupted = None;
     if let Some(times) = one.also.repeat {
-        let keep = one.also.keep.as_deref();
-        interrupted = setup.repeat(&mut reactor, times, keep, &mut shown).map_err(problem)?.err();
+        interrupted = setup.repeat(reactor, times, keep, shown).map_err(problem)?.err();
     }
     if one.also.probe && interrupted.is_none() {
-        interrupted = setup.probe(&mut reactor, &mut shown).map_err(problem)?.err();
+        interrupted = setup.probe(reactor, shown).map_err(problem)?.err();
     }
-    if let Some(number) = interrupted {
-        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
-    }
-    let failed = failed_expectations(&setup, &shown, &expectations);
-    let wanted = one.also.expect_verdict.as_deref();
-    let report = Report { setup: &setup, shown: &shown, failed: &failed };
-    if cli.output.json || cli.output.jsonl {
-        let text = cli.output.rows(&[report.json()?])?.unwrap_or_default();
-        std::io::stdout().write_all(text.as_bytes())?;
+    Ok(interrupted)
+}
+
+/// Tells what came of it.
+fn print(cli: &Shared, report: &Report<'_>, session: &Session) -> anyhow::Result<()> {
+    let verdict = &report.shown.verdict;
+    let text = if cli.output.json || cli.output.jsonl {
+        cli.output.rows(&[report.json()?])?.unwrap_or_default().into_bytes()
     } else {
-        if !cli.output.quiet || !shown.verdict.good || !failed.is_empty() {
-            let painter = Painter::stderr(cli.output.color);
-            session.tell(&screen::verdict(&report, painter));
+        if !cli.output.quiet || !verdict.good || !report.failed.is_empty() {
+            session.tell(&screen::verdict(report, Painter::stderr(cli.output.color)));
         }
-        std::io::stdout().write_all(&report::long(&shown.verdict.result))?;
+        report::long(&verdict.result)
+    };
+    std::io::stdout().write_all(&text)?;
+    Ok(())
+}
+
+/// Whether all is as expected; what is not is told.
+fn status(report: &Report<'_>, wanted: Option<&str>, session: &Session) -> Status {
+    let Report { shown, failed, .. } = report;
+    let decision = &shown.verdict.decision;
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != decision.word()) {
+        let text = format!("expected the verdict '{wanted}', it is '{decision}'");
+        session.report(&Problem::new(Status::No, text).into());
+        return Status::No;
     }
-    if let Some(wanted) = wanted
-        && wanted != shown.verdict.decision.word()
-    {
-        session.report(
-            &Problem::new(
-                Status::No,
-                format!("expected the verdict '{wanted}', it is '{}'", shown.verdict.decision),
-            )
-            .into(),
-        );
-        return Ok(Status::No);
-    }
-    for failure in &failed {
+    for failure in *failed {
         session.tell(&format!("{}: expected {failure}\n", session.name()));
     }
     let out_of_patience = matches!(&shown.outcome.ending, Ending::Ran(ended) if ended.exit.is_none())
-        && shown.verdict.decision != Decision::TimedOut;
-    Ok(match () {
+        && *decision != Decision::TimedOut;
+    match () {
         () if !failed.is_empty() => Status::No,
         () if wanted.is_some() => Status::Done,
         () if out_of_patience => Status::TimedOut,
         () if shown.verdict.good => Status::Done,
         () => Status::No,
-    })
+    }
 }
 
 /// Tells of a call in the words of the runners.

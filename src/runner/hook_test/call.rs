@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::os::{Event, Given, Leftover, Reactor, Stream, Whom, clock};
+use crate::os::{Event, Given, Leftover, Reactor, SpawnError, Stream, Whom, clock};
 use crate::process::{ChildSpec, Exit, Usage};
 
 /// What came of a call.
@@ -32,6 +32,18 @@ pub enum Ending {
         /// What the caller logs.
         reason: String,
     },
+}
+
+impl Ending {
+    /// That of a call that could not be executed.
+    pub(super) fn not_started(error: &SpawnError) -> Self {
+        let interpreter = error.interpreter.as_ref().map(ToString::to_string);
+        let reason = match interpreter {
+            Some(_) => error.to_string(),
+            None => format!("{error}: {}", error.reason()),
+        };
+        Ending::NotStarted { reason, interpreter }
+    }
 }
 
 /// A hook that ran.
@@ -74,10 +86,7 @@ pub fn call(
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
         Err(error) => {
-            let reason = format!("{error}: {}", error.reason());
-            let reason = if error.interpreter.is_some() { error.to_string() } else { reason };
-            let interpreter = error.interpreter.map(|name| name.to_string());
-            let ending = Ending::NotStarted { reason, interpreter };
+            let ending = Ending::not_started(&error);
             return Ok(Ok(Outcome { ending, took: clock::tick().since(began) }));
         }
     };

@@ -8,7 +8,7 @@ use super::call::Ended;
 use super::case::{Case, Protocol};
 use super::finding::{Finding, Rule};
 use super::verdict::Verdict;
-use crate::classad::{Dialect, Expr, LineError, is_private};
+use crate::classad::{ClassAd, Dialect, Expr, LineError, Value, is_private};
 use crate::hook::reply::{self, BadLine};
 use crate::hook::{Caller, HookType};
 use crate::text::{Span, caseless};
@@ -80,19 +80,24 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
     if case.hook == HookType::FetchWork
         && let Some(job) = verdict.result.first()
     {
-        for (name, why) in [
-            ("Cmd", "there is nothing to run"),
-            ("JobUniverse", "the starter takes 5 (vanilla) for granted"),
-            ("Owner", "the job's account cannot be found where the startd runs as root"),
-        ] {
-            let user = name == "Owner" && (job.contains("User") || job.contains("OsUser"));
-            if !job.contains(name) && !user {
-                found.push(Finding::new(
-                    Rule::IncompleteJob,
-                    format!("the fetched job has no {name}: {why}"),
-                    format!("print {name} as well"),
-                ));
-            }
+        incomplete(job, found);
+    }
+}
+
+/// What a fetched job cannot do without.
+fn incomplete(job: &ClassAd, found: &mut Vec<Finding>) {
+    for (name, why) in [
+        ("Cmd", "there is nothing to run"),
+        ("JobUniverse", "the starter takes 5 (vanilla) for granted"),
+        ("Owner", "the job's account cannot be found where the startd runs as root"),
+    ] {
+        let user = name == "Owner" && (job.contains("User") || job.contains("OsUser"));
+        if !job.contains(name) && !user {
+            found.push(Finding::new(
+                Rule::IncompleteJob,
+                format!("the fetched job has no {name}: {why}"),
+                format!("print {name} as well"),
+            ));
         }
     }
 }
@@ -223,7 +228,8 @@ fn lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) 
             );
         }
         seen.insert(key, BString::from(value));
-        attribute(case, verdict, name.as_bstr(), value, name_span, found);
+        let value = Expr::parse_prefix(value, Dialect::old_syntax()).ok().map(|(value, _)| value);
+        found.extend(Printed { case, name: name.as_bstr(), value, place: name_span }.findings(verdict));
     }
 }
 
@@ -251,99 +257,117 @@ const READ_BEFORE: [&str; 11] = [
 const READ_BY_TRANSFER: [&str; 4] =
     ["TransferInput", "TransferExecutable", "PublicInputFiles", "TransferInputRemaps"];
 
-fn attribute(
-    case: &Case,
-    verdict: &Verdict,
-    name: &BStr,
-    value: &[u8],
+/// An attribute that the hook has printed.
+struct Printed<'a> {
+    case: &'a Case,
+    name: &'a BStr,
+    /// Its value, where that is an expression.
+    value: Option<Expr>,
+    /// Where its name stands.
     place: Span,
-    found: &mut Vec<Finding>,
-) {
-    let is = |other: &str| caseless::eq(name, other.as_bytes());
-    let prepares = matches!(case.hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer);
-    let transferred = case.hook == HookType::PrepareJob && READ_BY_TRANSFER.iter().any(|early| is(early));
-    if prepares && (transferred || READ_BEFORE.iter().any(|early| is(early))) {
-        let same = Expr::parse_prefix(value, Dialect::old_syntax())
-            .is_ok_and(|(value, _)| case.job.get(name).as_ref() == Some(&value));
-        if !same {
-            let (message, advice) = match transferred {
-                true => (
-                    format!("{name} was read before the hook ran: input is transferred earlier"),
-                    "set it in PREPARE_JOB_BEFORE_TRANSFER, or where the job is made",
-                ),
-                false => (
-                    format!("{name} was read before the hook ran: the ad changes, the run does not"),
-                    "set it where the job is made (fetch hook, submit file)",
-                ),
-            };
-            found.push(Finding::new(Rule::TooLate, message, advice).at(place));
+}
+
+impl Printed<'_> {
+    fn prepares(&self) -> bool {
+        matches!(self.case.hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer)
+    }
+
+    fn finding(&self, rule: Rule, message: impl Into<String>, advice: &str) -> Finding {
+        Finding::new(rule, message.into(), advice).at(self.place)
+    }
+
+    /// All that is wrong with it.
+    fn findings(&self, verdict: &Verdict) -> impl Iterator<Item = Finding> {
+        let all =
+            [self.too_late(), self.frozen(), self.ignored(verdict), self.refused(verdict), self.private()];
+        all.into_iter().chain([self.status_code()]).flatten()
+    }
+
+    /// It was read before the hook ran.
+    fn too_late(&self) -> Option<Finding> {
+        let Printed { case, name, .. } = self;
+        let is_among = |list: &[&str]| list.iter().any(|early| caseless::eq(name, early.as_bytes()));
+        let transferred = case.hook == HookType::PrepareJob && is_among(&READ_BY_TRANSFER);
+        if !self.prepares() || !(transferred || is_among(&READ_BEFORE)) {
+            return None;
         }
-    }
-    // Requirements and the like are expressions on purpose: a program that parses the ad and prints it back loses them.
-    let before = case.subject().get(name).filter(|_| case.hook != HookType::FetchWork);
-    let after = Expr::parse_prefix(value, Dialect::old_syntax()).ok().map(|(value, _)| value);
-    if before.is_some_and(|before| before.as_literal().is_none())
-        && after.is_some_and(|after| after.as_literal().is_some())
-    {
-        found.push(
-            Finding::new(
-                Rule::FrozenExpression,
-                format!("{name} was an expression, and is a mere value from now on"),
-                "print only what the hook is to change",
-            )
-            .at(place),
-        );
-    }
-    if verdict.ignored.iter().any(|ignored| caseless::eq(ignored, name)) && !prepares {
-        found.push(
-            Finding::new(
-                Rule::IgnoredOutput,
-                format!(
-                    "{name} is set by the {} itself: what is printed has no effect",
-                    case.hook.caller().name()
-                ),
-                "leave it out",
-            )
-            .at(place),
-        );
-    }
-    if verdict.refused.as_ref().is_some_and(|refused| caseless::eq(refused, name)) && is_name(name) {
-        found.push(
-            Finding::new(
-                Rule::RefusedAttribute,
-                format!("the queue does not write {name}, and with it nothing of the answer"),
-                "print only what the hook is to change",
-            )
-            .at(place),
-        );
-    }
-    let reads_status = prepares || case.hook == HookType::ShadowPrepareJob;
-    if is_private(name) && reads_status {
-        found.push(
-            Finding::new(
-                Rule::IgnoredOutput,
-                format!("{name} is private: neither the job nor any other hook gets to see it"),
-                "hand it on under another name",
-            )
-            .at(place),
-        );
-    }
-    if is("HookStatusCode") {
-        let code =
-            Expr::parse_prefix(value, Dialect::old_syntax()).ok().and_then(|(value, _)| value.as_literal());
-        let message = match code {
-            _ if !reads_status => Some(format!("nobody reads HookStatusCode from {}", case.hook.name())),
-            Some(crate::classad::Value::Int(code)) if code < 0 && prepares => {
-                Some("a negative HookStatusCode does not count: the exit status does".to_owned())
+        if self.value.is_some() && case.job.get(name) == self.value {
+            return None;
+        }
+        let (what, advice) = match transferred {
+            true => (
+                "input is transferred earlier",
+                "set it in PREPARE_JOB_BEFORE_TRANSFER, or where the job is made",
+            ),
+            false => {
+                ("the ad changes, the run does not", "set it where the job is made (fetch hook, submit file)")
             }
-            Some(crate::classad::Value::Str(_)) => {
-                Some("a HookStatusCode in quotes does not count: the exit status does".to_owned())
-            }
-            _ => None,
         };
-        if let Some(message) = message {
-            let advice = "0 is success, 1 to 299 hold the job, 300 and more send it back to idle";
-            found.push(Finding::new(Rule::StatusCode, message, advice).at(place));
+        Some(self.finding(Rule::TooLate, format!("{name} was read before the hook ran: {what}"), advice))
+    }
+
+    /// Requirements and the like are expressions on purpose: a program that parses the ad and prints it back loses them.
+    fn frozen(&self) -> Option<Finding> {
+        let before = self.case.subject().get(self.name).filter(|_| self.case.hook != HookType::FetchWork);
+        let is_expression = before.is_some_and(|before| before.as_literal().is_none());
+        let is_value = self.value.as_ref().is_some_and(|after| after.as_literal().is_some());
+        (is_expression && is_value).then(|| {
+            let message = format!("{} was an expression, and is a mere value from now on", self.name);
+            self.finding(Rule::FrozenExpression, message, "print only what the hook is to change")
+        })
+    }
+
+    /// Its caller sets it itself.
+    fn ignored(&self, verdict: &Verdict) -> Option<Finding> {
+        let Printed { case, name, .. } = self;
+        let is_ignored = verdict.ignored.iter().any(|ignored| caseless::eq(ignored, name));
+        (is_ignored && !self.prepares()).then(|| {
+            let caller = case.hook.caller().name();
+            let message = format!("{name} is set by the {caller} itself: what is printed has no effect");
+            self.finding(Rule::IgnoredOutput, message, "leave it out")
+        })
+    }
+
+    /// The queue does not take it.
+    fn refused(&self, verdict: &Verdict) -> Option<Finding> {
+        let name = self.name;
+        let is_refused = verdict.refused.as_ref().is_some_and(|refused| caseless::eq(refused, name));
+        (is_refused && is_name(name)).then(|| {
+            let message = format!("the queue does not write {name}, and with it nothing of the answer");
+            self.finding(Rule::RefusedAttribute, message, "print only what the hook is to change")
+        })
+    }
+
+    fn reads_status(&self) -> bool {
+        self.prepares() || self.case.hook == HookType::ShadowPrepareJob
+    }
+
+    fn private(&self) -> Option<Finding> {
+        let name = self.name;
+        (is_private(name) && self.reads_status()).then(|| {
+            let message = format!("{name} is private: neither the job nor any other hook gets to see it");
+            self.finding(Rule::IgnoredOutput, message, "hand it on under another name")
+        })
+    }
+
+    /// A status that its caller does not read.
+    fn status_code(&self) -> Option<Finding> {
+        if !caseless::eq(self.name, b"HookStatusCode") {
+            return None;
         }
+        let message = match self.value.as_ref().and_then(Expr::as_literal) {
+            _ if !self.reads_status() => {
+                format!("nobody reads HookStatusCode from {}", self.case.hook.name())
+            }
+            Some(Value::Int(code)) if code < 0 && self.prepares() => {
+                "a negative HookStatusCode does not count: the exit status does".to_owned()
+            }
+            Some(Value::Str(_)) => {
+                "a HookStatusCode in quotes does not count: the exit status does".to_owned()
+            }
+            _ => return None,
+        };
+        let advice = "0 is success, 1 to 299 hold the job, 300 and more send it back to idle";
+        Some(self.finding(Rule::StatusCode, message, advice))
     }
 }

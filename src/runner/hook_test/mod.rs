@@ -3,12 +3,16 @@
 //! [`Case`] is what the caller knows, [`Place`] where the hook runs, [`call`] runs it, [`verdict`] decides with the code
 //! of the machines, and [`find()`] says what is wrong with the hook whatever the verdict. Nothing here prints.
 
+mod ad_changes;
 mod again;
 mod answered;
 mod call;
 mod caller;
+mod calls;
 mod case;
 mod change;
+mod configure;
+mod configured_slot;
 mod cron_heard;
 mod cron_play;
 mod cron_single;
@@ -21,10 +25,13 @@ mod finding;
 pub mod fuzz;
 pub mod fuzz_search;
 mod here;
+mod look_up;
 mod place;
 pub mod pool;
 pub mod queue;
 pub mod record;
+mod recorder;
+mod recorder_pump;
 pub mod replay;
 pub mod samples;
 mod sent;
@@ -41,11 +48,14 @@ pub mod suite_words;
 mod tally;
 mod verdict;
 
+pub use ad_changes::{AdChanges, Assignments};
 pub use again::Timing;
 pub use call::{Ended, Ending, Outcome, call};
 pub use caller::{PATIENCE, caller_environment, default_config, default_settings, patience};
+pub use calls::call_many;
 pub use case::{Case, Protocol, Route, known_words};
 pub use change::{Change, changes};
+pub use configure::{CallOptions, SetupError, SlotAd};
 pub use cron_heard::CronHeard;
 pub use cron_play::{CronList, CronPlan, CronPlay, Pause, PlayEvent};
 pub use cron_single::{SingleCron, cron_surroundings, merged, sample_slot};
@@ -56,6 +66,7 @@ pub use find::find;
 pub use finding::{Finding, Rule};
 pub use here::not_done_here;
 pub use place::Place;
+pub use recorder::{Recorded, Recorder};
 pub use sent::Around;
 pub use setup::{CallError, Setup, put_variables};
 pub use shown::{Begun, Shown};

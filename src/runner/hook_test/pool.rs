@@ -51,12 +51,7 @@ pub fn run_many<T>(
                     running.insert(child, Running { tag, began, deadline, killed: false });
                 }
                 Err(error) => {
-                    let interpreter = error.interpreter.as_ref().map(ToString::to_string);
-                    let reason = match &interpreter {
-                        Some(_) => error.to_string(),
-                        None => format!("{error}: {}", error.reason()),
-                    };
-                    let ending = Ending::NotStarted { reason, interpreter };
+                    let ending = Ending::not_started(&error);
                     done(tag, Outcome { ending, took: clock::tick().since(began) });
                 }
             }

@@ -1,15 +1,154 @@
 //! Recorded calls as calls that can be judged, or made again.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use bstr::ByteSlice;
 
-use super::call::{Ended, Ending, Outcome};
+use super::call::{Ended, Ending, Outcome, call};
+use super::caller::{caller_environment, patience};
 use super::case::Case;
 use super::record::Record;
+use super::setup::{CallError, Setup};
+use super::verdict::{Verdict, verdict};
 use crate::hook::HookType;
+use crate::os::{Reactor, RealWorld};
+use crate::quirks::Quirks;
+use crate::runner::hook_environment::ConfigChoice;
+
+/// How recorded calls are judged again, or made again.
+pub struct Replay {
+    /// Only those of this type; one that does not tell its type is taken for it.
+    pub only: Option<HookType>,
+    /// Whether the jobs come from a schedd.
+    pub with_shadow: bool,
+    /// The hook that is called with each recorded input.
+    pub hook: Option<PathBuf>,
+    /// How long it may take at the most.
+    pub timeout: Option<Duration>,
+    /// What the hook is told of the configuration.
+    pub configuration: ConfigChoice,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// What is outside.
+    pub world: Rc<RealWorld>,
+}
+
+/// What came of a record.
+pub enum Replayed {
+    /// It says too little, or is not asked for.
+    LeftOut(LeftOut),
+    /// It was judged, and where another hook is tried that, too.
+    Judged(Box<Judged>),
+    /// A signal came for the program.
+    Interrupted(i32),
+}
+
+/// Why a record is not replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It does not tell its type.
+    Untyped,
+    /// It is of another type.
+    OtherType,
+    /// Its input was not kept as a whole.
+    NoInput,
+}
+
+/// A recorded call, judged again.
+pub struct Judged {
+    /// Its type.
+    pub hook: HookType,
+    /// What its caller decides on the recorded answer.
+    pub before: Verdict,
+    /// What it decides on the answer of the hook that is tried.
+    pub after: Option<Verdict>,
+    /// How long the recorded call took.
+    pub took: Duration,
+}
+
+impl Judged {
+    /// Whether the hook that is tried leads to something else.
+    pub fn is_changed(&self) -> bool {
+        let before = &self.before;
+        self.after.as_ref().is_some_and(|after| {
+            before.decision != after.decision
+                || before.reason != after.reason
+                || before.hold != after.hold
+                || before.changes != after.changes
+        })
+    }
+}
+
+impl Replay {
+    /// Judges one record, and makes its call again where a hook is tried.
+    ///
+    /// # Errors
+    /// The call cannot be made.
+    pub fn replay(&self, record: &Record, reactor: &mut Reactor) -> Result<Replayed, CallError> {
+        let Some(hook) = record.hook.or(self.only) else { return Ok(Replayed::LeftOut(LeftOut::Untyped)) };
+        if self.only.is_some_and(|only| only != hook) {
+            return Ok(Replayed::LeftOut(LeftOut::OtherType));
+        }
+        if !record.has_input {
+            return Ok(Replayed::LeftOut(LeftOut::NoInput));
+        }
+        let mut case = case_of(record, hook);
+        case.with_shadow |= self.with_shadow;
+        let outcome = outcome_of(record, &case);
+        let took = outcome.took;
+        let judged = |case: &Case, outcome: &Outcome, path: &[u8]| {
+            verdict(case, outcome, path.as_bstr(), &*self.world, self.quirks)
+        };
+        let Some(tried) = &self.hook else {
+            let path = record.argv.first().cloned().unwrap_or_default();
+            let before = judged(&case, &outcome, &path);
+            return Ok(Replayed::Judged(Box::new(Judged { hook, before, after: None, took })));
+        };
+        let setup = self.setup(record, case, tried);
+        // Messages that name the hook are not to differ for that.
+        let before = judged(&setup.case, &outcome, &setup.path);
+        Ok(match again(&setup, reactor, record)? {
+            Ok(outcome) => {
+                let after = Some(judged(&setup.case, &outcome, &setup.path));
+                Replayed::Judged(Box::new(Judged { hook, before, after, took }))
+            }
+            Err(signal) => Replayed::Interrupted(signal),
+        })
+    }
+
+    /// The recorded call with another hook.
+    fn setup(&self, record: &Record, case: Case, hook: &Path) -> Setup {
+        let mut daemon = caller_environment(&*self.world, &self.configuration, self.quirks);
+        // What the site's environment gave the hook is part of the recording; addresses and scratch directories are not.
+        for entry in &record.env {
+            let Some(at) = memchr::memchr(b'=', entry) else { continue };
+            let (name, value) = (&entry[..at], &entry[at + 1..]);
+            let stale = [&b"CONDOR_"[..], b"_CONDOR_", b"TMP", b"TEMP", b"HOME", b"PATH", b"BATCH"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+            if !stale {
+                daemon.variables.set(name, value);
+            }
+        }
+        let path = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
+        let patience = patience(case.caller_waits, self.timeout);
+        Setup { daemon, patience, ..Setup::plain(Rc::clone(&self.world), case, self.quirks) }.of(&path)
+    }
+}
+
+/// Makes a recorded call again; the signal that interrupted it, if one did.
+fn again(setup: &Setup, reactor: &mut Reactor, record: &Record) -> Result<Result<Outcome, i32>, CallError> {
+    if let Some(outcome) = setup.refused() {
+        return Ok(Ok(outcome));
+    }
+    let place = setup.place()?;
+    let spec = setup.child(&place, setup.environment(&place))?;
+    let outcome = call(reactor, spec, Some(setup.patience), &mut |_| {})?;
+    Ok(outcome.map(|outcome| moved(outcome, place.scratch.as_deref(), record)))
+}
 
 /// The case that a recorded call was: its ads are those it read.
 pub fn case_of(record: &Record, hook: HookType) -> Case {
@@ -42,7 +181,7 @@ pub fn case_of(record: &Record, hook: HookType) -> Case {
 
 /// The outcome of a call made again, as it would have been where the recorded one was made: a hook that tells its scratch
 /// directory gives the same answer there.
-pub fn moved(mut outcome: Outcome, scratch: Option<&Path>, record: &Record) -> Outcome {
+fn moved(mut outcome: Outcome, scratch: Option<&Path>, record: &Record) -> Outcome {
     let name = b"_CONDOR_SCRATCH_DIR=";
     let recorded = record.env.iter().find_map(|entry| entry.strip_prefix(name));
     if let (Ending::Ran(ended), Some(scratch), Some(recorded)) = (&mut outcome.ending, scratch, recorded)

@@ -1,14 +1,15 @@
 //! What came of a case, compared with what was expected.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use bstr::ByteSlice;
 
-use super::call::{Ending, Outcome};
+use super::call::{Ended, Ending, Outcome};
 use super::expectation;
 use super::find::find;
 use super::finding::Finding;
-use super::suite::SuiteCase;
+use super::suite::{Expect, SuiteCase};
 use super::suite_case::{Ready, Wanted};
 use super::verdict::{Verdict, verdict};
 use crate::classad::ClassAd;
@@ -98,6 +99,17 @@ pub(super) fn is_over(outcome: &Outcome) -> bool {
     matches!(&outcome.ending, Ending::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.held)
 }
 
+/// What is not as expected: what it is about, and the text of it.
+#[derive(Default)]
+struct Differences(Vec<(&'static str, String)>);
+
+impl Differences {
+    fn add(&mut self, what: &'static str, wanted: &dyn Display, got: &dyn Display) {
+        let name = if what == "seconds" { "within" } else { what };
+        self.0.push((name, format!("{what}\n  - {wanted}\n  + {got}")));
+    }
+}
+
 /// Everything that is not as expected.
 fn compare(
     wanted: &Wanted,
@@ -105,73 +117,78 @@ fn compare(
     judged: &Verdict,
     findings: &[Finding],
 ) -> Vec<(&'static str, String)> {
-    let Wanted { expect, stderr: pattern, .. } = wanted;
-    let mut wrong = Vec::new();
-    let mut differ = |what: &'static str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
-        let name = if what == "seconds" { "within" } else { what };
-        wrong.push((name, format!("{what}\n  - {wanted}\n  + {got}")));
-    };
+    let mut wrong = Differences::default();
+    compare_verdict(&wanted.expect, judged, &mut wrong);
+    match &outcome.ending {
+        Ending::Ran(ended) => compare_run(wanted, ended, &mut wrong),
+        _ => compare_no_run(&wanted.expect, &mut wrong),
+    }
+    compare_findings(&wanted.expect, findings, &mut wrong);
+    if let Some(limit) = wanted.expect.within
+        && outcome.took.as_secs_f64() > limit
+    {
+        wrong.add("seconds", &limit, &outcome.took.as_secs_f64());
+    }
+    wrong.0
+}
+
+fn compare_verdict(expect: &Expect, judged: &Verdict, wrong: &mut Differences) {
+    let got = || format!("{} ({})", judged.decision, judged.reason);
     match &expect.verdict {
-        Some(wanted) if wanted != judged.decision.word() => {
-            differ("verdict", wanted, &format!("{} ({})", judged.decision, judged.reason));
-        }
-        None if !judged.good => {
-            differ("verdict", &"a success", &format!("{} ({})", judged.decision, judged.reason));
-        }
+        Some(wanted) if wanted != judged.decision.word() => wrong.add("verdict", wanted, &got()),
+        None if !judged.good => wrong.add("verdict", &"a success", &got()),
         _ => {}
     }
-    let none = || "none".to_owned();
-    if let Some(code) = expect.code
-        && judged.hold.map(|hold| hold.0) != Some(code)
-    {
-        differ("hold code", &code, &judged.hold.map_or_else(none, |hold| hold.0.to_string()));
-    }
-    if let Some(subcode) = expect.subcode
-        && judged.hold.map(|hold| hold.1) != Some(subcode)
-    {
-        differ("hold subcode", &subcode, &judged.hold.map_or_else(none, |hold| hold.1.to_string()));
-    }
-    if let Some(reason) = &expect.reason
-        && !judged.reason.contains(reason.as_str())
-    {
-        differ("reason", reason, &judged.reason);
-    }
-    if let Ending::Ran(ended) = &outcome.ending {
-        let exit = match ended.exit {
-            Some(Exit::Code(code)) => format!("exited {code}"),
-            Some(Exit::Signal { number, .. }) => format!("signalled {number}"),
-            None => "killed".to_owned(),
-        };
-        let wanted = match &expect.exit {
-            Some(toml::Value::Integer(code)) => Some(format!("exited {code}")),
-            Some(toml::Value::String(text)) => Some(text.clone()),
-            _ => None,
-        };
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != exit) {
-            differ("exit", &wanted, &exit);
-        }
-        if let Some(wanted) = &expect.stdout
-            && ended.stdout != wanted.as_bytes()
-        {
-            differ("stdout", wanted, &ended.stdout.as_bstr());
-        }
-        let complained = pattern.as_ref().is_some_and(|pattern| pattern.is_match(&ended.stderr) != Ok(true));
-        let should_be_silent = expect.stderr.as_deref() == Some("") && !ended.stderr.is_empty();
-        if complained || should_be_silent {
-            differ("stderr", &expect.stderr.as_deref().unwrap_or_default(), &ended.stderr.as_bstr());
-        }
-    } else {
-        let never = "nothing: the hook was not called";
-        if let Some(wanted) = &expect.exit {
-            differ("exit", wanted, &never);
-        }
-        if let Some(wanted) = &expect.stdout {
-            differ("stdout", wanted, &never);
-        }
-        if let Some(wanted) = expect.stderr.as_deref().filter(|wanted| !wanted.is_empty()) {
-            differ("stderr", &wanted, &never);
+    let (code, subcode) = judged.hold.unzip();
+    let codes = [("hold code", expect.code, code), ("hold subcode", expect.subcode, subcode)];
+    for (what, wanted, got) in codes {
+        if let Some(wanted) = wanted.filter(|wanted| got != Some(*wanted)) {
+            wrong.add(what, &wanted, &got.map_or_else(|| "none".to_owned(), |code| code.to_string()));
         }
     }
+    if let Some(reason) = expect.reason.as_ref().filter(|reason| !judged.reason.contains(reason.as_str())) {
+        wrong.add("reason", reason, &judged.reason);
+    }
+}
+
+fn compare_run(Wanted { expect, stderr: pattern, .. }: &Wanted, ended: &Ended, wrong: &mut Differences) {
+    let exit = match ended.exit {
+        Some(Exit::Code(code)) => format!("exited {code}"),
+        Some(Exit::Signal { number, .. }) => format!("signalled {number}"),
+        None => "killed".to_owned(),
+    };
+    let wanted = match &expect.exit {
+        Some(toml::Value::Integer(code)) => Some(format!("exited {code}")),
+        Some(toml::Value::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != exit) {
+        wrong.add("exit", &wanted, &exit);
+    }
+    if let Some(wanted) = expect.stdout.as_ref().filter(|wanted| ended.stdout != wanted.as_bytes()) {
+        wrong.add("stdout", wanted, &ended.stdout.as_bstr());
+    }
+    let complained = pattern.as_ref().is_some_and(|pattern| pattern.is_match(&ended.stderr) != Ok(true));
+    let should_be_silent = expect.stderr.as_deref() == Some("") && !ended.stderr.is_empty();
+    if complained || should_be_silent {
+        wrong.add("stderr", &expect.stderr.as_deref().unwrap_or_default(), &ended.stderr.as_bstr());
+    }
+}
+
+fn compare_no_run(expect: &Expect, wrong: &mut Differences) {
+    let never = "nothing: the hook was not called";
+    if let Some(wanted) = &expect.exit {
+        wrong.add("exit", wanted, &never);
+    }
+    if let Some(wanted) = &expect.stdout {
+        wrong.add("stdout", wanted, &never);
+    }
+    if let Some(wanted) = expect.stderr.as_deref().filter(|wanted| !wanted.is_empty()) {
+        wrong.add("stderr", &wanted, &never);
+    }
+}
+
+fn compare_findings(expect: &Expect, findings: &[Finding], wrong: &mut Differences) {
     if let Some(wanted) = &expect.findings {
         let mut got: Vec<&str> =
             findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
@@ -179,18 +196,12 @@ fn compare(
         got.sort_unstable();
         wanted.sort_unstable();
         if got != wanted {
-            differ("findings", &wanted.join(", "), &got.join(", "));
+            wrong.add("findings", &wanted.join(", "), &got.join(", "));
         }
     }
     for note in expect.notes.iter().flatten() {
         if !findings.iter().any(|one| one.rule.is_note() && one.rule.word() == note) {
-            differ("notes", note, &"none of that name");
+            wrong.add("notes", note, &"none of that name");
         }
     }
-    if let Some(limit) = expect.within
-        && outcome.took.as_secs_f64() > limit
-    {
-        differ("seconds", &limit, &outcome.took.as_secs_f64());
-    }
-    wrong
 }

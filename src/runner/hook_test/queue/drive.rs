@@ -44,6 +44,44 @@ pub(super) struct Known {
     pub story: Vec<String>,
 }
 
+impl Known {
+    /// The slot gets the job; what speaks against that. A killed hook may not have printed all of it.
+    fn hand_out(&mut self, slot: usize, killed: bool) -> Option<String> {
+        // After a killed hook the queue may hand the job out once more, never while another slot has it.
+        if std::mem::take(&mut self.in_doubt) && self.held_by.is_none() {
+            (self.finished, self.filed) = (false, false);
+        }
+        let twice = match (self.held_by, self.finished) {
+            (Some(other), _) => Some(format!("while slot{} has it", other + 1)),
+            (None, true) => Some("though it was done".to_owned()),
+            _ => None,
+        };
+        (self.owed, self.filed) = (false, false);
+        self.held_by = Some(slot);
+        self.in_doubt = killed;
+        twice
+    }
+}
+
+/// A call that is over.
+struct Call {
+    slot: usize,
+    /// Its number and its slot.
+    name: String,
+    exit: Option<Exit>,
+    /// Whether it was killed in the middle on purpose.
+    killed: bool,
+    /// The files before it, in a round that makes one call at a time.
+    before: Files,
+}
+
+impl Call {
+    /// A line of the story of a job.
+    fn line(&self, what: &str) -> String {
+        format!("{} {what}{}", self.name, how(self.exit, self.killed))
+    }
+}
+
 pub(super) struct Drive<'a> {
     pub round: Round,
     pub hooks: &'a Hooks,
@@ -147,88 +185,92 @@ impl<'a> Drive<'a> {
             true => std::mem::replace(&mut self.files, Files::below(self.directory.path())),
             false => Files::default(),
         };
+        let call = Call { slot, name, exit, killed, before };
         match step {
             Step::Evict { job } => {
                 if let Some(known) = self.known.get_mut(&identify(&job, self.id, self.world)) {
-                    known.story.push(format!("{name} EVICT_CLAIM{}", how(exit, killed)));
+                    known.story.push(call.line("EVICT_CLAIM"));
                 }
                 self.idle.push(slot);
             }
-            Step::Fetch => {
-                if exit.is_none() && !killed {
-                    self.violate(format!("{name} FETCH_WORK hangs"));
-                    return;
-                }
-                match read_fetched(
-                    (stdout, Dialect::of(self.world)),
-                    cut,
-                    PIPE_BUFFER_MAX,
-                    Quirks::None,
-                    &mut Vec::new(),
-                ) {
-                    // The startd does not look at how the hook ended; but what a killed one has taken nobody knows.
-                    Fetched::Nothing(_) | Fetched::Bad { .. } if killed => {
-                        self.lost_fetches += 1;
-                        self.go(slot, Step::Fetch);
-                    }
-                    Fetched::Job(job) if killed && !self.is_whole(&job) => {
-                        self.lost_fetches += 1;
-                        self.go(slot, Step::Fetch);
-                    }
-                    Fetched::Nothing(_) => match self.claims.remove(&slot) {
-                        Some(job) if self.hooks.evict.is_some() => self.go(slot, Step::Evict { job }),
-                        _ => self.idle.push(slot),
-                    },
-                    Fetched::Bad { reason, .. } => {
-                        self.violate(format!(
-                            "{name} FETCH_WORK prints no job, so that one may be lost: {reason}"
-                        ));
-                        self.go(slot, Step::Fetch);
-                    }
-                    Fetched::Job(job) => self.fetched(slot, job, killed, &name, &before),
-                }
-            }
+            Step::Fetch => self.fetch_done(&call, stdout, cut),
             Step::Reply { job, id, accept } => {
-                let word = if accept { "accept" } else { "reject" };
-                self.note(&id, format!("{name} REPLY_FETCH {word}{}", how(exit, killed)));
+                self.note(&id, call.line(if accept { "REPLY_FETCH accept" } else { "REPLY_FETCH reject" }));
                 self.doubt(&id, killed && !accept);
-                if accept {
-                    self.accepted(slot, job, id);
-                } else {
-                    if self.round.alone {
-                        self.effects.rejected(&job, &before, &self.files);
-                    }
-                    let files = self.effects.files_rejects;
-                    if let Some(known) = self.known.get_mut(&id).filter(|known| files && !known.in_doubt) {
-                        (known.filed, known.owed) = (true, false);
-                    }
-                    self.wake();
-                    self.go(slot, Step::Fetch);
+                match accept {
+                    true => self.accepted(slot, job, id),
+                    false => self.rejected(&call, &job, &id),
                 }
             }
-            Step::Exit { id, word, .. } => {
-                self.note(&id, format!("{name} JOB_EXIT {word}{}", how(exit, killed)));
-                self.doubt(&id, killed);
-                let in_doubt = self.known.get(&id).is_some_and(|known| known.in_doubt);
-                let story = self.story(&id);
-                if !in_doubt && !exit.is_some_and(Exit::is_success) {
-                    self.violate(format!(
-                        "the end of job {id} was not taken down: JOB_EXIT {word}{}{story}",
-                        how(exit, killed)
-                    ));
-                } else if self.round.alone && word == "exit" {
-                    let names = self.known.get(&id).map(|known| known.names.clone()).unwrap_or_default();
-                    let root = self.directory.path();
-                    if let Some(missing) = self.effects.ended(&names, root, &before, &self.files) {
-                        self.violate(format!("job {id} has no exit record: JOB_EXIT exit: {missing}{story}"));
-                    }
-                }
-                self.ended(slot, &id, word);
-            }
+            Step::Exit { id, word, .. } => self.exit_done(&call, &id, word),
         }
     }
 
-    fn fetched(&mut self, slot: usize, job: Box<ClassAd>, killed: bool, name: &str, before: &Files) {
+    /// What a fetch hook has printed.
+    fn fetch_done(&mut self, call: &Call, stdout: &[u8], cut: bool) {
+        let Call { slot, ref name, exit, killed, .. } = *call;
+        if exit.is_none() && !killed {
+            self.violate(format!("{name} FETCH_WORK hangs"));
+            return;
+        }
+        let text = (stdout, Dialect::of(self.world));
+        match read_fetched(text, cut, PIPE_BUFFER_MAX, Quirks::None, &mut Vec::new()) {
+            // The startd does not look at how the hook ended; but what a killed one has taken nobody knows.
+            Fetched::Nothing(_) | Fetched::Bad { .. } if killed => {
+                self.lost_fetches += 1;
+                self.go(slot, Step::Fetch);
+            }
+            Fetched::Job(job) if killed && !self.is_whole(&job) => {
+                self.lost_fetches += 1;
+                self.go(slot, Step::Fetch);
+            }
+            Fetched::Nothing(_) => match self.claims.remove(&slot) {
+                Some(job) if self.hooks.evict.is_some() => self.go(slot, Step::Evict { job }),
+                _ => self.idle.push(slot),
+            },
+            Fetched::Bad { reason, .. } => {
+                self.violate(format!("{name} FETCH_WORK prints no job, so that one may be lost: {reason}"));
+                self.go(slot, Step::Fetch);
+            }
+            Fetched::Job(job) => self.fetched(call, job),
+        }
+    }
+
+    /// The queue was told that the slot does not take the job.
+    fn rejected(&mut self, call: &Call, job: &ClassAd, id: &str) {
+        if self.round.alone {
+            self.effects.rejected(job, &call.before, &self.files);
+        }
+        let files = self.effects.files_rejects;
+        if let Some(known) = self.known.get_mut(id).filter(|known| files && !known.in_doubt) {
+            (known.filed, known.owed) = (true, false);
+        }
+        self.wake();
+        self.go(call.slot, Step::Fetch);
+    }
+
+    /// The queue was told how the job ended.
+    fn exit_done(&mut self, call: &Call, id: &str, word: &str) {
+        self.note(id, call.line(&format!("JOB_EXIT {word}")));
+        self.doubt(id, call.killed);
+        let in_doubt = self.known.get(id).is_some_and(|known| known.in_doubt);
+        let story = self.story(id);
+        if !in_doubt && !call.exit.is_some_and(Exit::is_success) {
+            let how = how(call.exit, call.killed);
+            self.violate(format!("the end of job {id} was not taken down: JOB_EXIT {word}{how}{story}"));
+        } else if self.round.alone && word == "exit" {
+            let names = self.known.get(id).map(|known| known.names.clone()).unwrap_or_default();
+            let root = self.directory.path();
+            if let Some(missing) = self.effects.ended(&names, root, &call.before, &self.files) {
+                self.violate(format!("job {id} has no exit record: JOB_EXIT exit: {missing}{story}"));
+            }
+        }
+        self.ended(call.slot, id, word);
+    }
+
+    /// A job was handed out: never one that another slot has or that is done, and no more than there are.
+    fn fetched(&mut self, call: &Call, job: Box<ClassAd>) {
+        let Call { slot, ref name, killed, ref before, .. } = *call;
         let id = identify(&job, self.id, self.world);
         let is_new = !self.known.contains_key(&id);
         let count = self.known.len() + usize::from(is_new);
@@ -240,20 +282,7 @@ impl<'a> Drive<'a> {
         let known = self.known.entry(id.clone()).or_default();
         known.names = names;
         known.story.push(format!("{name} FETCH_WORK hands it out"));
-        // After a killed hook the queue may hand the job out once more, never while another slot has it.
-        if std::mem::take(&mut known.in_doubt) && known.held_by.is_none() {
-            (known.finished, known.filed) = (false, false);
-        }
-        let twice = match (known.held_by, known.finished) {
-            (Some(other), _) => Some(format!("while slot{} has it", other + 1)),
-            (None, true) => Some("though it was done".to_owned()),
-            _ => None,
-        };
-        (known.owed, known.filed) = (false, false);
-        known.held_by = Some(slot);
-        // Perhaps not all of it was printed.
-        known.in_doubt = killed;
-        if let Some(how) = twice {
+        if let Some(how) = known.hand_out(slot, killed) {
             let story = self.story(&id);
             self.violate(format!("job {id} is handed out twice, {how}{story}"));
             // Nobody can tell the two apart from here on.
@@ -274,8 +303,13 @@ impl<'a> Drive<'a> {
             }
             _ => {}
         }
+        self.answer(slot, job, id);
+    }
+
+    /// Takes a job on, or not: each is rejected once at the most.
+    fn answer(&mut self, slot: usize, job: Box<ClassAd>, id: String) {
         let rejected = self.known.get(&id).is_some_and(|known| known.rejected);
-        let chosen = if self.round.alone { count == 1 } else { self.chance(self.round.reject) };
+        let chosen = if self.round.alone { self.known.len() == 1 } else { self.chance(self.round.reject) };
         let reject = !rejected && self.hooks.reply.is_some() && chosen;
         if reject && let Some(known) = self.known.get_mut(&id) {
             known.rejected = true;

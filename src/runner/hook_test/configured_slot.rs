@@ -3,16 +3,15 @@
 
 use std::rc::Rc;
 
-use super::ads;
-use super::options::{One, Shared};
-use super::setup::slot_name;
-use crate::cli::common::{Problem, Session};
+use super::configure::{CallOptions, SetupError};
+use super::setup::Setup;
+use crate::classad::ClassAd;
 use crate::config::Config;
 use crate::hook::HookType;
 use crate::quirks::Quirk;
-use crate::runner::hook_test::Setup;
+use crate::runner::hook_environment::ConfigChoice;
 use crate::runner::slot::{StarterProgram, at_rest, surroundings_of};
-use crate::slot::{self, Limits};
+use crate::slot::{self, ExecutionPoint, Limits};
 use crate::world::World;
 
 impl Setup {
@@ -23,46 +22,64 @@ impl Setup {
 
     /// The slot of the configuration, as the slot runner makes it. Whether it could be made: a configuration of another machine
     /// may ask for what this one does not have.
-    pub(super) fn configured_slot(
+    pub(super) fn take_configured_slot(
         &mut self,
-        cli: &Shared,
         config: &Config,
-        one: &One,
-        session: &Session,
-    ) -> anyhow::Result<bool> {
+        options: &CallOptions,
+        warn: &mut dyn FnMut(&str),
+    ) -> bool {
+        let machine = self.execution_point(config, &options.configuration, warn);
+        let made = machine.and_then(|machine| self.take_slot(machine, &options.slot));
+        match made {
+            Ok(None) => true,
+            Ok(Some(mut slot)) => {
+                options.changes.apply_to_slot(self.case.hook, &mut slot);
+                self.case.slot = slot;
+                true
+            }
+            Err(reason) => {
+                warn(&reason);
+                false
+            }
+        }
+    }
+
+    /// The execution point of the configuration on this machine; or why it cannot be made.
+    fn execution_point(
+        &self,
+        config: &Config,
+        choice: &ConfigChoice,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<ExecutionPoint, String> {
         let world = &*self.world;
         let (mut around, warning) = match StarterProgram::find(None, config, world, self.quirks) {
-            Ok(starter) => starter.surroundings(config, world, &cli.config.choice()),
+            Ok(starter) => starter.surroundings(config, world, choice),
             Err(error) => (surroundings_of(config, world), Some(error.to_string())),
         };
-        if let Some(warning) = warning {
-            session.warn(&warning);
-        }
+        warning.iter().for_each(|warning| warn(warning));
         // No job is run here.
         around.no_execute = None;
-        let configured = match slot::configure(config, world, &around, self.quirks, Limits::default()) {
-            Ok(configured) => configured,
-            Err(error) => {
-                session.warn(&format!(
-                    "the slots of the configuration cannot be made here, a built-in static slot stands for them: {error}"
-                ));
-                return Ok(false);
-            }
-        };
-        let mut machine = at_rest(configured.settings, Rc::clone(&self.world) as Rc<dyn World>);
-        let wanted = slot_name(one);
+        match slot::configure(config, world, &around, self.quirks, Limits::default()) {
+            Ok(configured) => Ok(at_rest(configured.settings, Rc::clone(&self.world) as Rc<dyn World>)),
+            Err(error) => Err(format!(
+                "the slots of the configuration cannot be made here, a built-in static slot stands for them: {error}"
+            )),
+        }
+    }
+
+    /// The ad that the hook is told of the slot with this name; or that there is no such slot.
+    fn take_slot(&mut self, mut machine: ExecutionPoint, wanted: &str) -> Result<Option<ClassAd>, String> {
         let all: Vec<_> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
         // A dynamic slot is made of the one whose name it begins with.
-        let parent = wanted.split_once('_').map_or(wanted.as_str(), |(parent, _)| parent);
+        let parent = wanted.split_once('_').map_or(wanted, |(parent, _)| parent);
         let found = all.iter().find(|(_, id)| id.eq_ignore_ascii_case(parent));
-        // Slots may have another prefix than the default of --slot.
+        // Slots may have another prefix than the usual one.
         let Some((key, id)) = found.or_else(|| all.first().filter(|_| wanted == "slot1")) else {
             let names: Vec<&str> = all.iter().map(|(_, id)| id.as_str()).collect();
-            session.warn(&format!(
+            return Err(format!(
                 "the configuration makes no slot '{wanted}' here, only {}: a built-in static slot stands for it",
                 names.join(", ")
             ));
-            return Ok(false);
         };
         let (mut key, mut id) = (*key, id.clone());
         if self.is_told_of_the_jobs_slot() || parent != wanted {
@@ -74,11 +91,11 @@ impl Setup {
                 Err(reason) => self.story.push(format!("no dynamic slot can be made for the job: {reason}")),
             }
         }
-        if let Some(ad) = machine.sent_ad(key) {
+        let ad = machine.sent_ad(key);
+        if ad.is_some() {
             self.story.push(format!("{id} is as the configuration makes it on this machine"));
-            ads::put_slot(&mut self.case, ad, &one.ads)?;
         }
-        Ok(true)
+        Ok(ad)
     }
 
     /// Whether the hook reads the ad of the slot that the job has, or has had; else that of the one it was fetched for.
@@ -89,15 +106,23 @@ impl Setup {
         }
     }
 
+    /// The policy of the slot in the configuration.
+    fn policy_of_slot(&self, config: &Config, options: &CallOptions) -> Result<ClassAd, SetupError> {
+        let own = config.for_slot(options.slot_type, &options.slot, &*self.world);
+        Ok(slot::policy_of(own, config.view(&*self.world), self.quirks)?)
+    }
+
     /// Gives a built-in slot the START and RANK of the configuration, which decide about a fetched job. Options win.
-    pub(super) fn slot_of(&mut self, config: &Config, one: &One) -> anyhow::Result<()> {
+    pub(super) fn put_policy_into_slot(
+        &mut self,
+        config: &Config,
+        options: &CallOptions,
+    ) -> Result<(), SetupError> {
         let hook = self.case.hook;
         if hook == HookType::FetchWork || self.sees_policy() {
-            let own = config.for_slot(one.call.slot_type, &slot_name(one), &*self.world);
-            let policy = slot::policy_of(own, config.view(&*self.world), self.quirks)
-                .map_err(|error| Problem::unreadable(error.to_string()))?;
+            let policy = self.policy_of_slot(config, options)?;
             for (name, knob) in [("Start", "START"), ("Rank", "Rank")] {
-                if let (Some(value), false) = (policy.get(knob), ads::slot_has(&one.ads, hook, name)) {
+                if let (Some(value), false) = (policy.get(knob), options.changes.name_of_slot(hook, name)) {
                     self.case.slot.insert(name, value);
                 }
             }
@@ -106,12 +131,9 @@ impl Setup {
     }
 
     /// The policy of the slot, for hooks that read it.
-    pub(super) fn policy(&mut self, config: &Config, one: &One) -> anyhow::Result<()> {
+    pub(super) fn read_policy(&mut self, config: &Config, options: &CallOptions) -> Result<(), SetupError> {
         if self.sees_policy() {
-            let world = &*self.world;
-            let own = config.for_slot(one.call.slot_type, &slot_name(one), world);
-            self.case.policy = slot::policy_of(own, config.view(world), self.quirks)
-                .map_err(|error| Problem::unreadable(error.to_string()))?;
+            self.case.policy = self.policy_of_slot(config, options)?;
         }
         Ok(())
     }
