@@ -7,6 +7,7 @@
 //! | `table` | all routes and transforms, their order, what was wrong with others |
 //! | `limits` | how many jobs a route may have; throttles |
 //! | `choose` | candidates and the choice of a route |
+//! | `pass` | one pass over jobs: routes, states and limits together |
 //! | `explain` | why a job gets its route or none |
 //! | `translate` | making the routed ad |
 //! | `compare` | whether two routers do the same |
@@ -27,6 +28,7 @@ mod knobs;
 pub mod limits;
 pub mod machine;
 pub mod mirror;
+mod pass;
 mod queue_refusal;
 pub mod route;
 pub mod routed_job;
@@ -39,6 +41,7 @@ pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 pub use knobs::{Complaint, DEPRECATED, Knobs, When};
 pub use limits::{Full, RouteState};
 pub use machine::{Action, CopyError, Event, HookResult, Queue, Router, Surroundings, YieldError};
+pub use pass::{Pass, forget_routing};
 pub use route::Route;
 pub use routed_job::RoutedJob;
 pub use table::{Note, RouteTable, Subject};

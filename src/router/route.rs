@@ -151,6 +151,26 @@ impl Reader<'_, '_> {
         expand::expand(&raw, &self.scope, self.world, &mut report).ok()
     }
 
+    /// Declared and empty: none, and not the router's own list.
+    fn send_tokens(&mut self) -> Steer {
+        match self.scope.raw(b"SendIDTokens").map(|raw| raw.is_empty()) {
+            Some(true) => Steer::new(Some("\"\"".into()), Dialect::of(self.world)),
+            _ => self.steer("SendIDTokens"),
+        }
+    }
+
+    fn grid_resource(&mut self) -> BString {
+        match self.text("GridResource") {
+            Some(text) => unquoted(&text),
+            None => {
+                let text = "JobRouter: Missing or invalid GridResource in job route. Jobs will fail if it's not set in \
+                            routed job ad.\n";
+                (self.say)(Subject::Progress, text.into());
+                BString::default()
+            }
+        }
+    }
+
     fn steer(&mut self, name: &str) -> Steer {
         Steer::new(self.text(name), Dialect::of(self.world))
     }
@@ -245,11 +265,7 @@ impl Route {
         let edit_job_in_place = reader.steer("EditJobInPlace");
         let use_shared_proxy = reader.steer("UseSharedX509UserProxy");
         let shared_proxy = reader.steer("SharedX509UserProxy");
-        let send_tokens = match reader.scope.raw(b"SendIDTokens").map(|raw| raw.is_empty()) {
-            // Declared and empty: none, and not the router's own list.
-            Some(true) => Steer::new(Some("\"\"".into()), Dialect::of(world)),
-            _ => reader.steer("SendIDTokens"),
-        };
+        let send_tokens = reader.send_tokens();
         let max_jobs = reader.limit("MaxJobs", "JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE", 100);
         let max_idle_jobs = reader.limit("MaxIdleJobs", "JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE", 50);
         let failure_rate_threshold = reader.threshold(quirks);
@@ -257,16 +273,7 @@ impl Route {
             Some(universe) if universe != 0 => universe,
             _ => reader.int("TargetUniverse").unwrap_or(GRID),
         };
-        let grid_resource = match (universe == GRID).then(|| reader.text("GridResource")) {
-            Some(Some(text)) => unquoted(&text),
-            Some(None) => {
-                let text = "JobRouter: Missing or invalid GridResource in job route. Jobs will fail if it's not set in \
-                            routed job ad.\n";
-                say(Subject::Progress, text.into());
-                BString::default()
-            }
-            None => BString::default(),
-        };
+        let grid_resource = if universe == GRID { reader.grid_resource() } else { BString::default() };
         if transform.envelope.requirements.is_none() && knobs.constraint.is_none() {
             return Err(RouteError::NoRequirements);
         }

@@ -82,6 +82,175 @@ fn unexpanded(view: &View<'_>, name: &str) -> Option<BString> {
     view.raw(name).map(|setting| setting.value).filter(|text| !text.is_empty())
 }
 
+/// A table being read.
+struct Loading<'a> {
+    table: RouteTable,
+    view: &'a View<'a>,
+    knobs: &'a Knobs,
+    world: &'a dyn World,
+    quirks: Quirks,
+    say: &'a mut dyn FnMut(Subject, BString),
+}
+
+impl Loading<'_> {
+    /// JOB_ROUTER_ROUTE_NAMES; without it nothing is routed.
+    fn names(&mut self) -> BString {
+        let names = knobs::noted_text(self.view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(self.say));
+        let old: Vec<&str> = ["JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES"]
+            .into_iter()
+            .filter(|name| knobs::noted_text(self.view, name, &mut complain(self.say)).is_some())
+            .collect();
+        if !old.is_empty() {
+            let first =
+                format!("JobRouter WARNING: {} are no longer supported. New configuration\n", old.join(", "));
+            (self.say)(Subject::Warning, first.into());
+            let second = "                   syntax for the job router is defined using \
+                JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n";
+            (self.say)(Subject::Warning, second.into());
+        }
+        if names.is_none() {
+            let text = "JobRouter WARNING: JOB_ROUTER_ROUTE_NAMES is not defined, so job routing will not take \
+                place.\n";
+            self.disable(text.into());
+        }
+        names.unwrap_or_default()
+    }
+
+    fn disable(&mut self, why: BString) {
+        self.table.enabled = false;
+        (self.say)(Subject::Disabled, why);
+    }
+
+    /// The transforms before each route, or those after.
+    fn transforms(&mut self, pre: bool) {
+        let knob = match pre {
+            true => "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES",
+            false => "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES",
+        };
+        let tags = unique(self.view, knob, &mut complain(self.say));
+        for tag in tags {
+            let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
+            let loaded = match unexpanded(self.view, &name) {
+                None => Err(format!("ERROR: {name} not found\n")),
+                Some(text) => Transform::from_knob(&tag.to_str_lossy(), &text, Dialect::of(self.world))
+                    .map_err(|LoadError::Requirements { text, .. }| {
+                        format!("{name} load error: invalid REQUIREMENTS : {text}\n")
+                    }),
+            };
+            match loaded {
+                Ok(transform) if pre => self.table.pre.push(transform),
+                Ok(transform) => self.table.post.push(transform),
+                Err(text) => self.disable(text.into()),
+            }
+        }
+    }
+
+    /// JOB_ROUTER_ROUTE_<name>.
+    fn route(&mut self, name: &[u8]) {
+        let shown = name.as_bstr();
+        let Some(text) = unexpanded(self.view, &format!("JOB_ROUTER_ROUTE_{shown}")) else { return };
+        if text.trim().is_empty() {
+            let text = format!("JOB_ROUTER_ROUTE_{shown} definition is empty, ignoring.\n");
+            (self.say)(Subject::Warning, text.into());
+            return;
+        }
+        let text = self.today(name, text);
+        match Route::load(name, &text, self.knobs, self.view, self.world, self.quirks, self.say) {
+            Ok(route) => self.add(name, route),
+            Err(error) => self.refused(name, &error),
+        }
+    }
+
+    /// The text of a route; one of the old syntax is converted where 25.14 refuses it.
+    fn today(&mut self, name: &[u8], text: BString) -> BString {
+        // An old route in the new knob is expanded before it fails.
+        let text = match text.trim_start() {
+            old if old.starts_with(b"[") || old.starts_with(b"/*") => self.view.expand(&text).unwrap_or(text),
+            _ => text,
+        };
+        for message in self.view.take_messages() {
+            complain(self.say)(message.text.to_string(), format!("{message}\n"));
+        }
+        if !text.trim_start().starts_with(b"[") || self.quirks.has(Quirk::OldRoutesRefused) {
+            return text;
+        }
+        let Some(Ok(route)) = Routes::new(&text).next() else { return text };
+        let converted = legacy::convert(&route, name, &ClassAd::new(), LOADABLE, self.world);
+        let warning = format!(
+            "JOB_ROUTER_ROUTE_{} holds a route of the old syntax, which 25.14 refuses; it is converted here\n",
+            name.as_bstr()
+        );
+        (self.say)(Subject::Warning, warning.into());
+        converted.text
+    }
+
+    fn add(&mut self, name: &[u8], route: Route) {
+        let table = &mut self.table;
+        let key = name.to_ascii_lowercase();
+        let Some(&at) = table.by_name.get(&key) else {
+            table.by_name.insert(key, table.routes.len());
+            table.routes.push(route);
+            return;
+        };
+        let former = std::mem::replace(&mut table.routes[at], route);
+        let text = format!(
+            "JobRouter CONFIGURATION WARNING: while parsing JOB_ROUTER_ROUTE_{} found and overwrite a route from {} \
+             with the same name\n",
+            name.as_bstr(),
+            former.name
+        );
+        (self.say)(Subject::Warning, text.into());
+    }
+
+    fn refused(&mut self, name: &[u8], error: &RouteError) {
+        let shown = name.as_bstr();
+        let (line, ignored) = match error {
+            RouteError::NoRequirements => (format!("JobRouter CONFIGURATION ERROR: {error}\n"), false),
+            RouteError::TooShort => (String::new(), false),
+            RouteError::Failed { reference, .. } => {
+                let invalid = format!("JobRouter: route {shown} is not valid: {reference}\n");
+                (self.say)(Subject::Warning, invalid.into());
+                match reference.is_empty() {
+                    true => (String::new(), false),
+                    false => (format!("JobRouter CONFIGURATION ERROR: {reference}\n"), true),
+                }
+            }
+            RouteError::Invalid(_) => (format!("JobRouter CONFIGURATION ERROR: {error}\n"), true),
+        };
+        (self.say)(Subject::Refused(name.into(), error.clone()), line.into());
+        if ignored {
+            // A message of its own, though it belongs to the one before.
+            let text = format!("Ignoring route entry in JOB_ROUTER_ROUTE_{shown}\n");
+            (self.say)(Subject::Progress, text.into());
+        }
+    }
+
+    /// Puts the routes in the order in which they are tried.
+    fn order(&mut self, names: &[u8]) {
+        for route in &self.table.routes {
+            let text = format!("JobRouter Note: adding new route '{}'\n", route.description());
+            (self.say)(Subject::Progress, text.into());
+        }
+        knobs::noted_text(self.view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(self.say));
+        for name in list::split(names) {
+            match self.table.find(name) {
+                Some(at) => self.table.order.push(at),
+                None => {
+                    let name = BString::from(name);
+                    let text = format!(
+                        "route '{name}' from JOB_ROUTER_ROUTE_NAMES not found in the routing table.\n"
+                    );
+                    (self.say)(Subject::NotFound(name), text.into());
+                }
+            }
+        }
+        let order: Vec<&[u8]> = self.table.in_order().map(|(_, route)| route.name.as_slice()).collect();
+        let text =
+            [b"Routes will be matched in this order: ", bstr::join(", ", order).as_slice(), b"\n"].concat();
+        (self.say)(Subject::Progress, text.into());
+    }
+}
+
 impl RouteTable {
     /// Reads transforms and routes.
     pub fn load(
@@ -91,167 +260,27 @@ impl RouteTable {
         quirks: Quirks,
         note: &mut dyn FnMut(Note),
     ) -> Self {
-        let mut table = RouteTable { enabled: true, ..RouteTable::default() };
-        let mut say = |subject: Subject, text: BString| note(Note { text, subject });
-        let names = knobs::noted_text(view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(&mut say));
-        let old: Vec<&str> = ["JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES"]
-            .into_iter()
-            .filter(|name| knobs::noted_text(view, name, &mut complain(&mut say)).is_some())
-            .collect();
-        if !old.is_empty() {
-            let first =
-                format!("JobRouter WARNING: {} are no longer supported. New configuration\n", old.join(", "));
-            say(Subject::Warning, first.into());
-            let second = "                   syntax for the job router is defined using \
-                JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n";
-            say(Subject::Warning, second.into());
-        }
-        if names.is_none() {
-            table.enabled = false;
-            let text = "JobRouter WARNING: JOB_ROUTER_ROUTE_NAMES is not defined, so job routing will not take \
-                place.\n";
-            say(Subject::Disabled, text.into());
-        }
-        for pre in [true, false] {
-            let knob = if pre {
-                "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES"
-            } else {
-                "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"
-            };
-            let tags = unique(view, knob, &mut complain(&mut say));
-            for tag in tags {
-                let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
-                let loaded = match unexpanded(view, &name) {
-                    None => Err(format!("ERROR: {name} not found\n")),
-                    Some(text) => Transform::from_knob(&tag.to_str_lossy(), &text, Dialect::of(world))
-                        .map_err(|LoadError::Requirements { text, .. }| {
-                            format!("{name} load error: invalid REQUIREMENTS : {text}\n")
-                        }),
-                };
-                match loaded {
-                    Ok(transform) if pre => table.pre.push(transform),
-                    Ok(transform) => table.post.push(transform),
-                    Err(text) => {
-                        table.enabled = false;
-                        say(Subject::Disabled, text.into());
-                    }
-                }
-            }
-        }
-        let names = names.unwrap_or_default();
+        let table = RouteTable { enabled: true, ..RouteTable::default() };
+        let say = &mut |subject: Subject, text: BString| note(Note { text, subject });
+        let mut loading = Loading { table, view, knobs, world, quirks, say };
+        let names = loading.names();
+        loading.transforms(true);
+        loading.transforms(false);
         for name in list::split(&names).filter(|name| !caseless::eq(name, b"NAMES")) {
-            table.add(name, view, knobs, world, quirks, &mut say);
+            loading.route(name);
         }
-        table.routes.sort_by_key(|route| route.name.to_ascii_lowercase());
-        let names_now = table.routes.iter().enumerate();
-        table.by_name = names_now.map(|(at, route)| (route.name.to_ascii_lowercase(), at)).collect();
-        if !table.enabled {
-            return table;
+        loading.table.sort();
+        if loading.table.enabled {
+            loading.order(&names);
         }
-        for route in &table.routes {
-            let text = format!("JobRouter Note: adding new route '{}'\n", route.description());
-            say(Subject::Progress, text.into());
-        }
-        knobs::noted_text(view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(&mut say));
-        for name in list::split(&names) {
-            match table.find(name) {
-                Some(at) => table.order.push(at),
-                None => {
-                    let name = BString::from(name);
-                    let text = format!(
-                        "route '{name}' from JOB_ROUTER_ROUTE_NAMES not found in the routing table.\n"
-                    );
-                    say(Subject::NotFound(name), text.into());
-                }
-            }
-        }
-        let order: Vec<&[u8]> = table.in_order().map(|(_, route)| route.name.as_slice()).collect();
-        let text =
-            [b"Routes will be matched in this order: ", bstr::join(", ", order).as_slice(), b"\n"].concat();
-        say(Subject::Progress, text.into());
-        table
+        loading.table
     }
 
-    fn add(
-        &mut self,
-        name: &[u8],
-        view: &View<'_>,
-        knobs: &Knobs,
-        world: &dyn World,
-        quirks: Quirks,
-        say: &mut dyn FnMut(Subject, BString),
-    ) {
-        let shown = name.as_bstr();
-        let Some(text) = unexpanded(view, &format!("JOB_ROUTER_ROUTE_{shown}")) else { return };
-        if text.trim().is_empty() {
-            let text = format!("JOB_ROUTER_ROUTE_{shown} definition is empty, ignoring.\n");
-            say(Subject::Warning, text.into());
-            return;
-        }
-        // An old route in the new knob is expanded before it fails.
-        let mut text = match text.trim_start() {
-            old if old.starts_with(b"[") || old.starts_with(b"/*") => view.expand(&text).unwrap_or(text),
-            _ => text,
-        };
-        for message in view.take_messages() {
-            complain(say)(message.text.to_string(), format!("{message}\n"));
-        }
-        if text.trim_start().starts_with(b"[")
-            && !quirks.has(Quirk::OldRoutesRefused)
-            && let Some(Ok(route)) = Routes::new(&text.clone()).next()
-        {
-            let converted = legacy::convert(&route, name, &ClassAd::new(), LOADABLE, world);
-            text = converted.text;
-            let warning = format!(
-                "JOB_ROUTER_ROUTE_{shown} holds a route of the old syntax, which 25.14 refuses; it is converted here\n"
-            );
-            say(Subject::Warning, warning.into());
-        }
-        let loaded = Route::load(name, &text, knobs, view, world, quirks, say);
-        match loaded {
-            Ok(route) => {
-                let key = name.to_ascii_lowercase();
-                if let Some(&at) = self.by_name.get(&key) {
-                    let former = std::mem::replace(&mut self.routes[at], route);
-                    let text = format!(
-                        "JobRouter CONFIGURATION WARNING: while parsing JOB_ROUTER_ROUTE_{shown} found and overwrite \
-                         a route from {} with the same name\n",
-                        former.name
-                    );
-                    say(Subject::Warning, text.into());
-                } else {
-                    self.by_name.insert(key, self.routes.len());
-                    self.routes.push(route);
-                }
-            }
-            Err(error) => {
-                let subject = Subject::Refused(name.into(), error.clone());
-                let line = match &error {
-                    RouteError::NoRequirements => format!("JobRouter CONFIGURATION ERROR: {error}\n"),
-                    RouteError::TooShort => String::new(),
-                    RouteError::Failed { reference, .. } => {
-                        let invalid = format!("JobRouter: route {shown} is not valid: {reference}\n");
-                        say(Subject::Warning, invalid.into());
-                        match reference.is_empty() {
-                            true => String::new(),
-                            false => format!("JobRouter CONFIGURATION ERROR: {reference}\n"),
-                        }
-                    }
-                    RouteError::Invalid(_) => format!("JobRouter CONFIGURATION ERROR: {error}\n"),
-                };
-                let ignored = match &error {
-                    RouteError::NoRequirements | RouteError::TooShort => false,
-                    RouteError::Failed { reference, .. } => !reference.is_empty(),
-                    RouteError::Invalid(_) => true,
-                };
-                say(subject, line.into());
-                if ignored {
-                    // A message of its own, though it belongs to the one before.
-                    let text = format!("Ignoring route entry in JOB_ROUTER_ROUTE_{shown}\n");
-                    say(Subject::Progress, text.into());
-                }
-            }
-        }
+    /// Sorts the routes by name without case.
+    fn sort(&mut self) {
+        self.routes.sort_by_key(|route| route.name.to_ascii_lowercase());
+        let numbers = self.routes.iter().enumerate();
+        self.by_name = numbers.map(|(at, route)| (route.name.to_ascii_lowercase(), at)).collect();
     }
 
     /// Tries routes in the order of a list of names.
@@ -323,9 +352,7 @@ impl RouteTable {
             }
         }
         let order: Vec<BString> = self.order.iter().map(|&at| self.routes[at].name.clone()).collect();
-        self.routes.sort_by_key(|route| route.name.to_ascii_lowercase());
-        let numbers = self.routes.iter().enumerate();
-        self.by_name = numbers.map(|(at, route)| (route.name.to_ascii_lowercase(), at)).collect();
+        self.sort();
         self.order = order.iter().filter_map(|name| self.find(name)).collect();
         self.enabled = true;
     }

@@ -21,7 +21,7 @@ use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::{
     Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Route, RouteState, RouteTable, Subject, Translator,
-    When,
+    When, forget_routing,
 };
 use crate::world::World;
 use log::{Log, Steps, routes, table_text};
@@ -184,15 +184,7 @@ impl Tool<'_> {
         log.line(b"Following source schedd (SCHEDD1): job_router_info\n");
         log.line(b"Destination schedd (SCHEDD2) not configured, using source schedd as destination also\n");
         complain(When::BeforeRoutes, log);
-        let mut notes = Vec::new();
-        let table =
-            RouteTable::load(self.view, &knobs, self.world, Quirks::Reference, &mut |note| notes.push(note));
-        for note in notes.iter().filter(|note| !note.text.is_empty()) {
-            match note.subject {
-                Subject::Complaint(_) | Subject::Error => log.error(&note.text),
-                _ => log.line(&note.text),
-            }
-        }
+        let table = self.table(&knobs, log);
         if table.enabled {
             complain(When::AfterRoutes, log);
         }
@@ -225,12 +217,7 @@ impl Tool<'_> {
         }
         let mut jobs = self.jobs()?;
         if options.ignore_prior_routing {
-            for (_, job) in &mut jobs {
-                for name in ["Managed", "RoutedBy", "StageInStart", "StageInFinish"] {
-                    job.remove(name);
-                }
-                job.set("JobStatus", 1);
-            }
+            jobs.iter_mut().for_each(|(_, job)| forget_routing(job));
         }
         let mut status = 0;
         if options.match_jobs {
@@ -242,18 +229,36 @@ impl Tool<'_> {
             }
         }
         if status == 0 && !knobs.deprecated.is_empty() {
-            for name in DEPRECATED {
-                let _ = self.view.string(name);
-            }
-            self.view.take_messages().iter().for_each(|message| log.error(format!("{message}\n").as_bytes()));
-            let text = format!(
-                "\nWARNING: {} are no longer supported. New configuration syntax for the job router is defined using \
-                 JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n",
-                knobs.deprecated.join(", ")
-            );
-            log.print(text.as_bytes());
+            self.warn_of_deprecated(&knobs, log);
         }
         Ok(status)
+    }
+
+    /// The routing table, with what the router says of it.
+    fn table(&self, knobs: &Knobs, log: &mut Log) -> RouteTable {
+        let mut notes = Vec::new();
+        let table =
+            RouteTable::load(self.view, knobs, self.world, Quirks::Reference, &mut |note| notes.push(note));
+        for note in notes.iter().filter(|note| !note.text.is_empty()) {
+            match note.subject {
+                Subject::Complaint(_) | Subject::Error => log.error(&note.text),
+                _ => log.line(&note.text),
+            }
+        }
+        table
+    }
+
+    fn warn_of_deprecated(&self, knobs: &Knobs, log: &mut Log) {
+        for name in DEPRECATED {
+            let _ = self.view.string(name);
+        }
+        self.view.take_messages().iter().for_each(|message| log.error(format!("{message}\n").as_bytes()));
+        let text = format!(
+            "\nWARNING: {} are no longer supported. New configuration syntax for the job router is defined using \
+             JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n",
+            knobs.deprecated.join(", ")
+        );
+        log.print(text.as_bytes());
     }
 
     fn route(

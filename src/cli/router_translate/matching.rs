@@ -9,10 +9,10 @@ use serde_json::json;
 use super::options::VerbOptions;
 use super::router::{self, JsonRows, Reasons, Setup, StateOptions};
 use super::stream::each_ad;
-use crate::classad::Truth;
-use crate::cli::common::{Problem, Session as Program, Status, brief, pipe_ends};
-use crate::router::explain::{Explanation, explain, reason};
-use crate::router::{Choice, Chooser, Route};
+use crate::classad::{ClassAd, Truth};
+use crate::cli::common::{Output, Session as Program, Status, pipe_ends};
+use crate::router::explain::Explanation;
+use crate::router::{Choice, Pass, Route, forget_routing};
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -34,128 +34,119 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let world = arguments.options.clock.world();
     let setup = Setup::load(&arguments.options.config, arguments.options.quirks.quirks, &world, program)?;
     let world = world.strict(setup.config.is_strict());
-    let mut states = setup.states(&arguments.state, &world)?;
+    let pass = setup.pass(&arguments.state, &world)?;
     let (stdin, stdout) = pipe_ends();
-    let mut out = BufWriter::with_capacity(64 << 10, stdout);
-    let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
-    let mut umbrella = chooser
-        .umbrella(&states)
-        .map_err(|error| Problem::unreadable(brief(&error.to_string()).into_owned()))?
-        .filter(|_| setup.table.enabled);
-    let mut json = JsonRows::new(&arguments.options.output);
-    let (mut turn, mut managed) = (0, 0);
-    let mut reasons = Reasons::default();
-    let mut counts = vec![0u64; setup.table.routes.len()];
+    let mut report = Report {
+        arguments,
+        setup: &setup,
+        out: BufWriter::with_capacity(64 << 10, stdout),
+        json: JsonRows::new(&arguments.options.output),
+        counts: vec![0; setup.table.routes.len()],
+        reasons: Reasons::default(),
+        pass,
+    };
     let malformed = each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
-            router::forget_routing(&mut job);
+            forget_routing(&mut job);
         }
-        let key = router::job_key(&job, &world);
-        let wants_story = !arguments.summary && (arguments.explain || json.is_some());
+        report.job(&router::job_key(&job, &world), &job)
+    })?;
+    let missed = report.reasons.total();
+    report.end(program)?;
+    Ok(if missed + malformed > 0 { Status::No } else { Status::Done })
+}
+
+/// What is told of the jobs.
+struct Report<'a> {
+    arguments: &'a Arguments,
+    setup: &'a Setup,
+    pass: Pass<'a>,
+    out: BufWriter<Output>,
+    json: Option<JsonRows>,
+    /// Jobs of each route.
+    counts: Vec<u64>,
+    reasons: Reasons,
+}
+
+impl Report<'_> {
+    /// Finds the route of a job, and tells it.
+    fn job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
+        let Arguments { summary, explain, .. } = *self.arguments;
+        let wants_story = !summary && (explain || self.json.is_some());
         // The story is told with the states as they are before this job counts.
-        let before = wants_story.then(|| states.clone());
-        let full = setup.knobs.max_jobs >= 0 && managed >= setup.knobs.max_jobs;
-        let choice = match &umbrella {
-            Some(_) if full => Choice::Stopped,
-            Some(umbrella) => chooser.choose(umbrella, &job, &mut states, &mut turn),
-            None => Choice::AllFull,
-        };
+        let before = wants_story.then(|| self.pass.states().to_vec());
+        let choice = self.pass.choose(job);
+        let story = before.map(|states| self.pass.explain(&states, job, usize::MAX));
         let chosen = match choice {
-            Choice::Route(at) => Some(at),
-            _ => None,
+            Choice::Route(at) => Ok(at),
+            _ => Err(self.pass.reason(choice, job, story.as_ref())),
         };
-        let story = wants_story.then(|| {
-            let states = before.as_ref().unwrap_or(&states);
-            explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, usize::MAX, &world)
-        });
-        let mut why = String::new();
-        match chosen {
-            Some(at) => {
-                managed += 1;
-                counts[at] += 1;
-            }
-            None => {
-                let reason = match choice {
-                    Choice::Stopped => {
-                        format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", setup.knobs.max_jobs)
-                    }
-                    _ if !setup.table.enabled => "routing is disabled".into(),
-                    _ => match &story {
-                        Some(story) => story.reason(),
-                        None => reason(&chooser, &setup.table, umbrella.as_ref(), &states, &job, &world),
-                    },
-                };
-                why.clone_from(&reason);
-                reasons.add(reason);
-            }
+        match &chosen {
+            Ok(at) => self.counts[*at] += 1,
+            Err(reason) => self.reasons.add(reason.clone()),
         }
         // The umbrella is made anew when a route has filled up, as the next pass of the daemon would.
-        if choice == Choice::AllFull && umbrella.is_some() {
-            umbrella = None;
+        if choice == Choice::AllFull {
+            self.pass.end();
         }
-        if arguments.summary {
+        if summary {
             return Ok(());
         }
-        let route = chosen.map(|at| setup.table.routes[at].name.as_bstr());
-        if let Some(json) = &mut json {
+        let route = chosen.as_ref().map(|at| self.setup.table.routes[*at].name.as_bstr());
+        if let Some(json) = &mut self.json {
             if let Some(story) = &story {
-                let reason = chosen.is_none().then_some(why.as_str());
-                json.row(&mut out, &story_json(&key, route.map(|r| r.as_bytes()), reason, story))?;
+                let (name, reason) = (route.as_deref().ok(), route.as_ref().err().map(|why| why.as_str()));
+                json.row(&mut self.out, &story_json(key, name.map(|name| &**name), reason, story))?;
             }
-        } else if arguments.explain {
-            let story = story.as_ref().map(|story| story.lines(&key, route.map(|r| r.as_bytes())));
-            story.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?;
+        } else if let Some(story) = story {
+            let lines = story.lines(key, route.ok().map(|name| &**name));
+            lines.into_iter().try_for_each(|line| writeln!(self.out, "{line}"))?;
         } else {
             match route {
-                Some(route) => writeln!(out, "{key}\t{route}")?,
-                None => writeln!(out, "{key}\t-\t{why}")?,
+                Ok(route) => writeln!(self.out, "{key}\t{route}")?,
+                Err(why) => writeln!(self.out, "{key}\t-\t{why}")?,
             }
         }
         Ok(())
-    })?;
-    match json {
-        Some(json) if !arguments.summary => json.end(&mut out)?,
-        Some(mut json) => {
-            let count = |(at, route): (usize, &Route)| serde_json::json!({ "route": route.name.to_string(), "jobs": counts[at] });
-            let routes: Vec<_> = setup.table.in_order().map(count).collect();
-            let summary = serde_json::json!({ "routes": routes, "not_routed": reasons.total(), "reasons": reasons.json() });
-            json.row(&mut out, &summary)?;
-            json.end(&mut out)?;
-        }
-        None => {}
     }
-    finish(arguments, program, &setup, &counts, &reasons, &mut out)?;
-    Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
-}
 
-fn finish(
-    arguments: &Arguments,
-    program: &Program,
-    setup: &Setup,
-    counts: &[u64],
-    reasons: &Reasons,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut lines = Vec::new();
-    let json = arguments.options.output.json || arguments.options.output.jsonl;
-    if arguments.summary && json {
-        return out.flush();
-    }
-    if arguments.summary {
-        for (at, route) in setup.table.in_order() {
-            lines.push(format!("{}: {} jobs", route.name, counts[at]));
+    /// Tells what came of all of them.
+    fn end(mut self, program: &Program) -> io::Result<()> {
+        let Arguments { summary, ref options, .. } = *self.arguments;
+        let is_json = self.json.is_some();
+        if let Some(mut json) = self.json.take() {
+            if summary {
+                let summary = self.summary();
+                json.row(&mut self.out, &summary)?;
+            }
+            json.end(&mut self.out)?;
         }
+        if summary && is_json {
+            return self.out.flush();
+        }
+        let mut lines = Vec::new();
+        if summary {
+            let jobs = |(at, route): (usize, &Route)| format!("{}: {} jobs", route.name, self.counts[at]);
+            lines.extend(self.setup.table.in_order().map(jobs));
+        }
+        if self.reasons.total() > 0 {
+            lines.extend(self.reasons.lines("not routed"));
+        }
+        if summary {
+            lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))?;
+        } else if !options.output.quiet && !lines.is_empty() {
+            self.out.flush()?;
+            program.tell(&format!("{}\n", lines.join("\n")));
+        }
+        self.out.flush()
     }
-    if reasons.total() > 0 {
-        lines.extend(reasons.lines("not routed"));
+
+    /// Only counts, as JSON.
+    fn summary(&self) -> serde_json::Value {
+        let count = |(at, route): (usize, &Route)| json!({ "route": route.name.to_string(), "jobs": self.counts[at] });
+        let routes: Vec<_> = self.setup.table.in_order().map(count).collect();
+        json!({ "routes": routes, "not_routed": self.reasons.total(), "reasons": self.reasons.json() })
     }
-    if arguments.summary {
-        lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    } else if !arguments.options.output.quiet && !lines.is_empty() {
-        out.flush()?;
-        program.tell(&format!("{}\n", lines.join("\n")));
-    }
-    out.flush()
 }
 
 fn truth_word(truth: Truth) -> &'static str {

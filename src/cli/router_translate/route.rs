@@ -7,18 +7,19 @@ use super::options::VerbOptions;
 use super::router::{self, Reasons, Setup, StateOptions};
 use super::stream::{Ads, each_ad};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, Session as Program, Status, brief, pipe_ends, seconds};
+use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
 use crate::hook::HookType;
 use crate::os::Reactor;
-use crate::router::explain::{NAMED, explain};
+use crate::router::explain::NAMED;
 use crate::router::translate::{Part, Stage, Watcher, difference};
 use crate::router::{
-    Choice, Chooser, HookAnswer, HookDecision, Original, Route, TranslateError, Translator, hook_verdict,
+    Choice, HookAnswer, HookDecision, Original, Pass, Route, TranslateError, Translator, forget_routing,
+    hook_verdict,
 };
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::router::{HookRunner, NoHook};
+use crate::runner::router::{Called, HookRunner, NoHook};
 use crate::transform::{Event, Line, Observer, Transform};
 
 /// Options of the verb.
@@ -118,6 +119,12 @@ enum Outcome {
 struct Work<'a> {
     arguments: &'a Arguments,
     program: &'a Program,
+    setup: &'a Setup,
+    pass: Pass<'a>,
+    /// The route that every job gets.
+    forced: Option<usize>,
+    ads: Ads,
+    reasons: Reasons,
     translator: Translator<'a>,
     hooks: HookRunner<'a>,
     reactor: Option<Reactor>,
@@ -130,23 +137,9 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let setup = Setup::load(&arguments.options.config, quirks, &world, program)?;
     let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
-    let mut states = setup.states(&arguments.state, &world)?;
-    let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
-    let umbrella = chooser
-        .umbrella(&states)
-        .map_err(|error| Problem::unreadable(brief(&error.to_string()).into_owned()))?
-        .filter(|_| setup.table.enabled);
-    let forced = match &arguments.route {
-        Some(name) => Some(
-            setup
-                .table
-                .find(name.as_bytes())
-                .ok_or_else(|| Problem::usage(format!("there is no route '{name}'")).hint(known(&setup)))?,
-        ),
-        None => None,
-    };
+    let pass = setup.pass(&arguments.state, &world)?;
+    let forced = arguments.route.as_deref().map(|name| setup.named(name)).transpose()?;
     let (stdin, stdout) = pipe_ends();
-    let mut ads = Ads::new(&arguments.options.output, stdout);
     let knobs: &dyn MacroSource = &view;
     let mut work = Work {
         arguments,
@@ -168,61 +161,19 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             quirks,
         },
         reactor: None,
+        setup: &setup,
+        pass,
+        forced,
+        ads: Ads::new(&arguments.options.output, stdout),
+        reasons: Reasons::default(),
     };
-    let (mut turn, mut managed) = (0u64, 0i64);
-    let mut reasons = Reasons::default();
     let malformed = each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
-            router::forget_routing(&mut job);
+            forget_routing(&mut job);
         }
-        let key = router::job_key(&job, &world);
-        let before = arguments.explain.then(|| states.clone());
-        let full = setup.knobs.max_jobs >= 0 && managed >= setup.knobs.max_jobs;
-        let choice = match (&umbrella, forced) {
-            (_, Some(at)) => Choice::Route(at),
-            (Some(_), None) if full => Choice::Stopped,
-            (Some(umbrella), None) => chooser.choose(umbrella, &job, &mut states, &mut turn),
-            (None, None) => Choice::AllFull,
-        };
-        let chosen = match choice {
-            Choice::Route(at) => Some(&setup.table.routes[at]),
-            _ => None,
-        };
-        if arguments.explain || chosen.is_none() {
-            let states = before.as_ref().unwrap_or(&states);
-            let limit = if arguments.explain { usize::MAX } else { NAMED };
-            let story = explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, limit, &world);
-            if arguments.explain {
-                let lines = story.lines(&key, chosen.map(|route| route.name.as_slice()));
-                program.tell(&format!("{}\n", lines.join("\n")));
-            }
-            if chosen.is_none() {
-                reasons.add(match choice {
-                    Choice::Stopped => {
-                        format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", setup.knobs.max_jobs)
-                    }
-                    _ if !setup.table.enabled => "routing is disabled".into(),
-                    _ => story.reason(),
-                });
-            }
-        }
-        let Some(route) = chosen else { return Ok(()) };
-        managed += 1;
-        match work.one(route, &key, &job)? {
-            Outcome::Routed(pair) if arguments.pairs => ads.pair(&pair.0, &pair.1)?,
-            Outcome::Routed(pair) => ads.write(&pair.1)?,
-            Outcome::Edited(edited) => ads.write(&edited)?,
-            Outcome::GivenBack(reason) => {
-                program.warn(&format!("{key}: given back: {reason}"));
-                reasons.add(format!("given back by route {}: {reason}", route.name));
-            }
-            Outcome::Kept(what, reason) => {
-                program.warn(&format!("{key}: {what}: {reason}"));
-                reasons.add(format!("{what}, in route {}: {reason}", route.name));
-            }
-        }
-        Ok(())
+        work.job(&router::job_key(&job, &world), &job)
     })?;
+    let Work { ads, reasons, .. } = work;
     ads.finish()?;
     if reasons.total() > 0 && !arguments.options.output.quiet {
         program.tell(&format!("{}\n", reasons.lines("not routed").join("\n")));
@@ -230,12 +181,63 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
 }
 
-fn known(setup: &Setup) -> String {
-    let names: Vec<_> = setup.table.in_order().take(10).map(|(_, route)| route.name.to_string()).collect();
-    format!("routes are: {}", names.join(", "))
+impl Setup {
+    /// The number of the route that `--route` names.
+    fn named(&self, name: &str) -> anyhow::Result<usize> {
+        Ok(self.table.find(name.as_bytes()).ok_or_else(|| {
+            let names = self.table.in_order().take(10).map(|(_, route)| route.name.to_string());
+            let hint = format!("routes are: {}", names.collect::<Vec<_>>().join(", "));
+            Problem::usage(format!("there is no route '{name}'")).hint(hint)
+        })?)
+    }
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    /// Finds the route of a job, and does what the router does with it.
+    fn job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
+        let Some(route) = self.route(key, job) else { return Ok(()) };
+        match self.one(route, key, job)? {
+            Outcome::Routed(pair) if self.arguments.pairs => self.ads.pair(&pair.0, &pair.1)?,
+            Outcome::Routed(pair) => self.ads.write(&pair.1)?,
+            Outcome::Edited(edited) => self.ads.write(&edited)?,
+            Outcome::GivenBack(reason) => {
+                self.program.warn(&format!("{key}: given back: {reason}"));
+                self.reasons.add(format!("given back by route {}: {reason}", route.name));
+            }
+            Outcome::Kept(what, reason) => {
+                self.program.warn(&format!("{key}: {what}: {reason}"));
+                self.reasons.add(format!("{what}, in route {}: {reason}", route.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The route of a job; why it has none is counted.
+    fn route(&mut self, key: &str, job: &ClassAd) -> Option<&'a Route> {
+        let is_told = self.arguments.explain;
+        let before = is_told.then(|| self.pass.states().to_vec());
+        let choice = match self.forced {
+            Some(at) => Choice::Route(at),
+            None => self.pass.choose(job),
+        };
+        let chosen = match choice {
+            Choice::Route(at) => Some(&self.setup.table.routes[at]),
+            _ => None,
+        };
+        if is_told || chosen.is_none() {
+            let states = before.as_deref().unwrap_or(self.pass.states());
+            let story = self.pass.explain(states, job, if is_told { usize::MAX } else { NAMED });
+            if is_told {
+                let lines = story.lines(key, chosen.map(|route| route.name.as_slice()));
+                self.program.tell(&format!("{}\n", lines.join("\n")));
+            }
+            if chosen.is_none() {
+                self.reasons.add(self.pass.reason(choice, job, Some(&story)));
+            }
+        }
+        chosen
+    }
+
     /// Claims, translates and edits one job as the router would.
     fn one(&mut self, route: &Route, key: &str, job: &ClassAd) -> anyhow::Result<Outcome> {
         let world = self.translator.world;
@@ -301,23 +303,31 @@ impl Work<'_> {
         }
         let Some(reactor) = &mut self.reactor else { return Ok(Ok(None)) };
         let stdin = HookRunner::stdin(hook, &route.description(), source, source);
-        let called = match self.hooks.run(reactor, hook, source, stdin) {
-            Ok(called) => called,
-            Err(NoHook::NotConfigured) => return Ok(Ok(None)),
-            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => {
-                return Ok(Err(Outcome::GivenBack(reason)));
-            }
-        };
+        Ok(match self.hooks.run(reactor, hook, source, stdin) {
+            Ok(called) => self.judged(&called, key, source, in_place),
+            Err(NoHook::NotConfigured) => Ok(None),
+            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => Err(Outcome::GivenBack(reason)),
+        })
+    }
+
+    /// What the answer of the translate hook means.
+    fn judged(
+        &self,
+        called: &Called,
+        key: &str,
+        source: &ClassAd,
+        in_place: bool,
+    ) -> Result<Option<ClassAd>, Outcome> {
         if called.timed_out {
             let limit = self.arguments.hook_limit.as_secs();
-            return Ok(Err(Outcome::GivenBack(format!(
+            return Err(Outcome::GivenBack(format!(
                 "TRANSLATE_JOB {} took longer than {limit} s and was killed",
                 called.path
-            ))));
+            )));
         }
         let answer = HookAnswer {
             dialect: Dialect::of(self.translator.world),
-            hook,
+            hook: HookType::TranslateJob,
             exit: called.exit,
             stdout: &called.stdout,
             cut: called.cut,
@@ -330,17 +340,15 @@ impl Work<'_> {
         if !stderr.is_empty() {
             self.program.tell(&format!("{key}: TRANSLATE_JOB says: {stderr}\n"));
         }
-        Ok(match verdict.decision {
+        let reason = || {
+            let word = verdict.decision.word();
+            format!("TRANSLATE_JOB {}: {word} ({})", called.path, verdict.reason)
+        };
+        match verdict.decision {
             HookDecision::Routed | HookDecision::Edited => Ok(Some(verdict.answer)),
-            decision => {
-                let reason =
-                    format!("TRANSLATE_JOB {}: {} ({})", called.path, decision.word(), verdict.reason);
-                Err(match decision {
-                    HookDecision::Stuck => Outcome::Kept(STUCK, reason),
-                    HookDecision::RouterAbort => Outcome::Kept(ABORT, reason),
-                    _ => Outcome::GivenBack(reason),
-                })
-            }
-        })
+            HookDecision::Stuck => Err(Outcome::Kept(STUCK, reason())),
+            HookDecision::RouterAbort => Err(Outcome::Kept(ABORT, reason())),
+            _ => Err(Outcome::GivenBack(reason())),
+        }
     }
 }

@@ -10,12 +10,12 @@ use clap::Args;
 use rustc_hash::FxHashMap;
 
 use crate::classad::{ClassAd, Context as Eval};
-use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program};
+use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, brief};
 use crate::config::{Config, View, Who};
 use crate::job::JobStatus;
 use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
-use crate::router::{Knobs, Note, RouteState, RouteTable, Subject, deprecated};
+use crate::router::{Knobs, Note, Pass, RouteState, RouteTable, Subject, deprecated};
 use crate::text::caseless;
 use crate::world::{InMode, World};
 
@@ -68,12 +68,20 @@ impl Setup {
         Ok(Setup { config, knobs, table })
     }
 
-    /// The states of all routes: nothing routed yet, or what a queue log says.
-    pub(super) fn states(
-        &self,
+    /// A pass over jobs, with the routes as they stand.
+    pub(super) fn pass<'a>(
+        &'a self,
         options: &StateOptions,
-        world: &dyn World,
-    ) -> anyhow::Result<Vec<RouteState>> {
+        world: &'a dyn World,
+    ) -> anyhow::Result<Pass<'a>> {
+        let states = self.states(options, world)?;
+        let owner = options.owner.as_deref().map(BString::from);
+        let pass = Pass::new((&self.table, &self.knobs), owner, states, world);
+        Ok(pass.map_err(|error| Problem::unreadable(brief(&error.to_string()).into_owned()))?)
+    }
+
+    /// The states of all routes: nothing routed yet, or what a queue log says.
+    fn states(&self, options: &StateOptions, world: &dyn World) -> anyhow::Result<Vec<RouteState>> {
         let now = world.now().epoch();
         let mut states = vec![RouteState::new(now); self.table.routes.len()];
         if let Some(path) = &options.queue_log {
@@ -221,14 +229,6 @@ pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
     }
 }
 
-/// As if the job had never been routed (`-ignore-prior-routing`).
-pub(super) fn forget_routing(ad: &mut ClassAd) {
-    for name in ["Managed", "RoutedBy", "StageInStart", "StageInFinish"] {
-        ad.remove(name);
-    }
-    ad.set("JobStatus", 1);
-}
-
 /// Counts reasons, at most so many different ones.
 #[derive(Default)]
 pub(super) struct Reasons {
@@ -306,9 +306,4 @@ impl JsonRows {
             (true, false) => out.write_all(b"[\n]\n"),
         }
     }
-}
-
-/// Names of knobs as the hook room looks them up.
-pub(super) fn owner(options: &StateOptions) -> Option<BString> {
-    options.owner.as_ref().map(|owner| BString::from(owner.as_str()))
 }

@@ -1,7 +1,7 @@
 //! Which transforms are meant: rules files, knobs of the configuration.
 
 use crate::classad::Dialect;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
@@ -117,30 +117,17 @@ pub(super) fn load_what_can_be(
     world: &dyn World,
     program: &Program,
 ) -> anyhow::Result<Loaded> {
-    let mut found = Vec::new();
-    let mut stdin = None;
-    let mut broken = 0;
     let knobs = view.map(|view| view as &dyn MacroSource);
-    // Macros of rules files, which may define the knobs that are asked for.
     let session = || Session { commands: options.commands(), ..Session::new(world, knobs) };
-    let mut defined = session();
+    let mut loading = Loading {
+        view,
+        world,
+        program,
+        defined: session(),
+        loaded: Loaded { transforms: Vec::new(), stdin: None, broken: 0 },
+    };
     for path in &options.rules {
-        let name =
-            if path.as_os_str() == "-" { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
-        let mut text = read(path)?;
-        match Transform::from_file(&name, &text, Dialect::of(world)) {
-            Ok(transform) => {
-                if path.as_os_str() == "-" {
-                    stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
-                }
-                defined.check(&transform, &mut crate::transform::Silent);
-                found.push((transform, Runner::Tool));
-            }
-            Err(error) => {
-                program.report(&report::load_error(&error, Status::Unreadable));
-                broken += 1;
-            }
-        }
+        loading.file(path)?;
     }
     let kinds = [
         (&options.job_transforms, "JOB_TRANSFORM_", Runner::Schedd),
@@ -148,46 +135,16 @@ pub(super) fn load_what_can_be(
         (&options.router_transforms, "JOB_ROUTER_TRANSFORM_", Runner::Router),
     ];
     for (lists, prefix, runner) in kinds {
-        for name in lists.iter().flat_map(|list| list.split([',', ' ', '\t'])).filter(|name| !name.is_empty())
-        {
-            let knob = BString::from(format!("{prefix}{name}"));
-            let own = defined.macros.get(&knob).map(<[u8]>::to_vec);
-            let is_own = own.is_some();
-            let Some(text) =
-                own.or_else(|| knobs.and_then(|knobs| knobs.raw(&knob).map(|raw| raw.into_owned())))
-            else {
-                let problem = Problem::unreadable(format!("{knob} is not defined"));
-                let hint = format!("htc-config-dump --dump '{prefix}' lists what is");
-                program.report(&problem.hint(hint).into());
-                broken += 1;
-                continue;
-            };
-            let text = text.trim_start();
-            let transform = if text.starts_with(b"[") {
-                let expanded = match (is_own, view) {
-                    (false, Some(view)) => view.expand_raw(&knob, text)?,
-                    _ => text.into(),
-                };
-                legacy::transform_from_knob(name, &expanded, world).map_err(|error| {
-                    anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
-                })
-            } else {
-                Transform::from_knob_at(name, &place(&knob, view), text, Dialect::of(world))
-                    .map_err(|error| report::load_error(&error, Status::Unreadable))
-            };
-            match transform {
-                Ok(transform) => found.push((transform, runner)),
-                Err(error) => {
-                    program.report(&error);
-                    broken += 1;
-                }
-            }
+        let names = lists.iter().flat_map(|list| list.split([',', ' ', '\t']));
+        for name in names.filter(|name| !name.is_empty()) {
+            loading.knob(name, prefix, runner)?;
         }
     }
+    let mut loaded = loading.loaded;
     if options.wants_config() {
         // A file that was given to define knobs is no transform of its own. What hides behind an include that cannot be
         // had is not known, so the file stays and fails.
-        found.retain(|(transform, runner)| {
+        loaded.transforms.retain(|(transform, runner)| {
             if *runner != Runner::Tool {
                 return true;
             }
@@ -197,20 +154,86 @@ pub(super) fn load_what_can_be(
             checked.commands > 0 || !included
         });
     }
-    if found.is_empty() && broken == 0 {
-        let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
-        let old = old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob)));
-        return Err(match old {
-            Some(knob) => {
-                Problem::usage(format!("{knob} has routes of the old syntax, which nothing loads any more"))
-                    .hint("write them anew with htc-router-translate convert")
-            }
-            None => Problem::usage("no transform was named")
-                .hint("give --rules FILE, --job-transforms NAMES or --route NAME"),
+    if loaded.transforms.is_empty() && loaded.broken == 0 { Err(nothing(view).into()) } else { Ok(loaded) }
+}
+
+/// There is nothing to apply.
+fn nothing(view: Option<&View<'_>>) -> Problem {
+    let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
+    match old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob))) {
+        Some(knob) => {
+            Problem::usage(format!("{knob} has routes of the old syntax, which nothing loads any more"))
+                .hint("write them anew with htc-router-translate convert")
         }
-        .into());
+        None => Problem::usage("no transform was named")
+            .hint("give --rules FILE, --job-transforms NAMES or --route NAME"),
     }
-    Ok(Loaded { transforms: found, stdin, broken })
+}
+
+/// Transforms being read.
+struct Loading<'a> {
+    view: Option<&'a View<'a>>,
+    world: &'a dyn World,
+    program: &'a Program,
+    /// Macros of rules files, which may define the knobs that are asked for.
+    defined: Session<'a>,
+    loaded: Loaded,
+}
+
+impl Loading<'_> {
+    fn take(&mut self, transform: anyhow::Result<Transform>, runner: Runner) {
+        match transform {
+            Ok(transform) => self.loaded.transforms.push((transform, runner)),
+            Err(error) => {
+                self.program.report(&error);
+                self.loaded.broken += 1;
+            }
+        }
+    }
+
+    /// A rules file.
+    fn file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let is_stdin = path.as_os_str() == "-";
+        let name = if is_stdin { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
+        let mut text = read(path)?;
+        let transform = Transform::from_file(&name, &text, Dialect::of(self.world));
+        if let Ok(transform) = &transform {
+            if is_stdin {
+                self.loaded.stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
+            }
+            self.defined.check(transform, &mut crate::transform::Silent);
+        }
+        self.take(transform.map_err(|error| report::load_error(&error, Status::Unreadable)), Runner::Tool);
+        Ok(())
+    }
+
+    /// The transform of a knob, in the syntax of today or that of old routes.
+    fn knob(&mut self, name: &str, prefix: &str, runner: Runner) -> anyhow::Result<()> {
+        let knob = BString::from(format!("{prefix}{name}"));
+        let own = self.defined.macros.get(&knob).map(<[u8]>::to_vec);
+        let is_own = own.is_some();
+        let raw = || self.view.and_then(|view| MacroSource::raw(view, &knob).map(|raw| raw.into_owned()));
+        let Some(text) = own.or_else(raw) else {
+            let hint = format!("htc-config-dump --dump '{prefix}' lists what is");
+            self.take(Err(Problem::unreadable(format!("{knob} is not defined")).hint(hint).into()), runner);
+            return Ok(());
+        };
+        let text = text.trim_start();
+        let transform = if text.starts_with(b"[") {
+            let expanded = match self.view {
+                Some(view) if !is_own => view.expand_raw(&knob, text)?,
+                _ => text.into(),
+            };
+            legacy::transform_from_knob(name, &expanded, self.world).map_err(|error| {
+                anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
+            })
+        } else {
+            Transform::from_knob_at(name, &place(&knob, self.view), text, Dialect::of(self.world))
+                .map_err(|error| report::load_error(&error, Status::Unreadable))
+        };
+        self.take(transform, runner);
+        Ok(())
+    }
 }
 
 /// What messages call the text of a knob: its name, and where the configuration sets it.
