@@ -252,104 +252,132 @@ impl CronJob {
         knobs: &dyn Knobs,
         quirks: Quirks,
     ) -> Result<Self, CronSkipped> {
-        let knob = |item: &str| format!("{}_{}_{item}", manager.prefix(), name.as_bstr());
-        let get = |item: &str| knobs.get(knob(item).as_bytes());
-        let skip =
-            |item: &str, problem: &str| Err(CronSkipped { knob: knob(item), problem: problem.to_owned() });
-        let Some(executable) = get("EXECUTABLE") else { return skip("EXECUTABLE", "it is not set") };
+        let own = OwnKnobs { manager, name, knobs };
+        let Some(executable) = own.get("EXECUTABLE") else {
+            return Err(own.skipped("EXECUTABLE", "it is not set"));
+        };
         let mut job = CronJob::new(name, &executable);
-        if manager == CronManager::Benchmarks {
-            (job.mode, job.load) = (CronMode::OnDemand, 1.0);
+        job.read_schedule(&own)?;
+        job.read_call(&own)?;
+        job.read_switches(&own, quirks);
+        if let Some(load) = own.get("JOB_LOAD") {
+            job.load = real(&load).unwrap_or(job.load).clamp(0.0, 100.0);
         }
-        if let Some(mode) = get("MODE") {
-            match CronMode::from_name(&mode) {
-                Some(mode) => job.mode = mode,
-                None => {
-                    let known = "use Periodic, WaitForExit, OneShot or OnDemand";
-                    return skip("MODE", &format!("'{mode}' is no mode; {known}"));
-                }
-            }
+        if manager != CronManager::Schedd {
+            job.read_slots(&own);
+            job.read_metrics(&own.get("METRICS").unwrap_or_default());
         }
-        let period = get("PERIOD");
-        match (job.mode, &period) {
+        job.config_val = own.get("CONFIG_VAL_PROG").unwrap_or_default();
+        if let Some(text) = own.get("CONDITION") {
+            let condition =
+                Expr::parse(&text).map_err(|error| own.skipped("CONDITION", &error.to_string()))?;
+            job.condition = Some(condition);
+        }
+        Ok(job)
+    }
+
+    /// When it runs: MODE and PERIOD.
+    fn read_schedule(&mut self, own: &OwnKnobs<'_>) -> Result<(), CronSkipped> {
+        let is_benchmark = own.manager == CronManager::Benchmarks;
+        if is_benchmark {
+            (self.mode, self.load) = (CronMode::OnDemand, 1.0);
+        }
+        if let Some(mode) = own.get("MODE") {
+            self.mode = CronMode::from_name(&mode).ok_or_else(|| {
+                let known = "use Periodic, WaitForExit, OneShot or OnDemand";
+                own.skipped("MODE", &format!("'{mode}' is no mode; {known}"))
+            })?;
+        }
+        match (self.mode, own.get("PERIOD")) {
             (CronMode::OneShot | CronMode::OnDemand, None) => {}
             (CronMode::OneShot | CronMode::OnDemand, Some(_)) => {
-                job.warnings.push(format!("{} is ignored for {}", knob("PERIOD"), job.mode.name()));
+                self.warnings.push(format!("{} is ignored for {}", own.name_of("PERIOD"), self.mode.name()));
             }
-            (_, None) => return skip("PERIOD", &format!("{} needs a period", job.mode.name())),
-            (mode, Some(text)) => match parse_period(text) {
-                Ok(seconds) => {
-                    job.period = seconds;
-                    if seconds < 0 {
-                        return skip("PERIOD", &format!("'{text}' is below 0"));
-                    }
-                    if mode == CronMode::Periodic && seconds == 0 {
-                        return skip("PERIOD", "Periodic needs a period above 0");
-                    }
+            (mode, None) => return Err(own.skipped("PERIOD", &format!("{} needs a period", mode.name()))),
+            (mode, Some(text)) => {
+                self.period = parse_period(&text).map_err(|problem| own.skipped("PERIOD", &problem))?;
+                if self.period < 0 {
+                    return Err(own.skipped("PERIOD", &format!("'{text}' is below 0")));
                 }
-                Err(problem) => return skip("PERIOD", &problem),
-            },
-        }
-        if manager == CronManager::Benchmarks && job.mode != CronMode::OnDemand {
-            return skip("MODE", "a benchmark is run on demand: its mode is OnDemand");
-        }
-        if let Some(text) = get("ARGS") {
-            match arguments::parse_v1_raw_or_v2_quoted(&text) {
-                Ok(words) => job.arguments = words,
-                Err(error) => return skip("ARGS", &error.to_string()),
+                if mode == CronMode::Periodic && self.period == 0 {
+                    return Err(own.skipped("PERIOD", "Periodic needs a period above 0"));
+                }
             }
         }
-        if let Some(text) = get("ENV")
-            && let Err(error) = job.environment.merge_v1_raw_or_v2_quoted(&text)
-        {
-            return skip("ENV", &error.to_string());
+        if is_benchmark && self.mode != CronMode::OnDemand {
+            return Err(own.skipped("MODE", "a benchmark is run on demand: its mode is OnDemand"));
         }
-        job.directory = get("CWD").unwrap_or_default();
-        job.prefix = get("PREFIX").unwrap_or_default();
-        for (item, place) in
-            [("KILL", &mut job.kill), ("RECONFIG", &mut job.reconfig), ("RECONFIG_RERUN", &mut job.rerun)]
-        {
-            let Some(text) = get(item) else { continue };
+        Ok(())
+    }
+
+    /// What it is started with: ARGS, ENV, CWD and the PREFIX of what it prints.
+    fn read_call(&mut self, own: &OwnKnobs<'_>) -> Result<(), CronSkipped> {
+        if let Some(text) = own.get("ARGS") {
+            self.arguments = arguments::parse_v1_raw_or_v2_quoted(&text)
+                .map_err(|error| own.skipped("ARGS", &error.to_string()))?;
+        }
+        if let Some(text) = own.get("ENV") {
+            let merged = self.environment.merge_v1_raw_or_v2_quoted(&text);
+            merged.map_err(|error| own.skipped("ENV", &error.to_string()))?;
+        }
+        self.directory = own.get("CWD").unwrap_or_default();
+        self.prefix = own.get("PREFIX").unwrap_or_default();
+        Ok(())
+    }
+
+    /// KILL, RECONFIG and RECONFIG_RERUN, of which the reference reads the first letter alone.
+    fn read_switches(&mut self, own: &OwnKnobs<'_>, quirks: Quirks) {
+        let switches =
+            [("KILL", &mut self.kill), ("RECONFIG", &mut self.reconfig), ("RECONFIG_RERUN", &mut self.rerun)];
+        for (item, place) in switches {
+            let Some(text) = own.get(item) else { continue };
             let first = matches!(text.first(), Some(b't' | b'T'));
             let meant = matches!(text.to_ascii_lowercase().as_slice(), b"true" | b"t" | b"yes" | b"y" | b"1");
             if meant != first {
-                let quirk = Quirk::CronBoolFirstLetter;
-                job.warnings.push(format!(
-                    "{} = {text}: 25.14 takes it for {first} ({})",
-                    knob(item),
-                    quirk.id()
-                ));
+                let quirk = Quirk::CronBoolFirstLetter.id();
+                let knob = own.name_of(item);
+                self.warnings.push(format!("{knob} = {text}: 25.14 takes it for {first} ({quirk})"));
             }
             *place = if quirks.has(Quirk::CronBoolFirstLetter) { first } else { meant };
         }
-        if let Some(load) = get("JOB_LOAD") {
-            job.load = real(&load).unwrap_or(job.load).clamp(0.0, 100.0);
-        }
-        if let Some(text) = get("SLOTS").filter(|_| manager != CronManager::Schedd) {
-            for item in list::split(&text) {
-                match number::integer_prefix(item) {
-                    Some((slot, _)) if item.first().is_some_and(u8::is_ascii_digit) => job.slots.push(slot),
-                    _ => {
-                        let item = item.as_bstr();
-                        job.warnings
-                            .push(format!("{} holds '{item}', so that it is for all slots", knob("SLOTS")));
-                        job.slots.clear();
-                        break;
-                    }
+    }
+
+    /// SLOTS: one that is no number makes it a job of all slots.
+    fn read_slots(&mut self, own: &OwnKnobs<'_>) {
+        let text = own.get("SLOTS").unwrap_or_default();
+        for item in list::split(&text) {
+            match number::integer_prefix(item) {
+                Some((slot, _)) if item.first().is_some_and(u8::is_ascii_digit) => self.slots.push(slot),
+                _ => {
+                    let (knob, item) = (own.name_of("SLOTS"), item.as_bstr());
+                    self.warnings.push(format!("{knob} holds '{item}', so that it is for all slots"));
+                    self.slots.clear();
+                    break;
                 }
             }
         }
-        if let Some(text) = get("METRICS").filter(|_| manager != CronManager::Schedd) {
-            job.read_metrics(&text);
-        }
-        job.config_val = get("CONFIG_VAL_PROG").unwrap_or_default();
-        if let Some(text) = get("CONDITION") {
-            match Expr::parse(&text) {
-                Ok(expr) => job.condition = Some(expr),
-                Err(error) => return skip("CONDITION", &error.to_string()),
-            }
-        }
-        Ok(job)
+    }
+}
+
+/// The knobs of one job.
+struct OwnKnobs<'a> {
+    manager: CronManager,
+    name: &'a [u8],
+    knobs: &'a dyn Knobs,
+}
+
+impl OwnKnobs<'_> {
+    fn name_of(&self, item: &str) -> String {
+        format!("{}_{}_{item}", self.manager.prefix(), self.name.as_bstr())
+    }
+
+    fn get(&self, item: &str) -> Option<BString> {
+        self.knobs.get(self.name_of(item).as_bytes())
+    }
+
+    /// Why the manager skips the job.
+    fn skipped(&self, item: &str, problem: &str) -> CronSkipped {
+        CronSkipped { knob: self.name_of(item), problem: problem.to_owned() }
     }
 }
 

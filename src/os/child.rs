@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use nix::libc;
 
-use crate::process::{LimitKind, Session, Usage};
+use crate::process::{Identity, LimitKind, Session, Usage};
 
 use super::child_plan::{Marker, Plan, RawLimit, Standard};
 use super::namespace;
@@ -211,16 +211,12 @@ pub(super) fn check(result: c_int, stage: Stage, index: usize) -> Result<(), Fai
     if result < 0 { Err(failed(stage, index)) } else { Ok(()) }
 }
 
-fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
-    let plan = shared.plan;
-    default_signals(plan.ignore_sigpipe);
-    let pid = namespace::outer_pid(plan);
-    namespace::map_user(plan)?;
-    // SAFETY: plain system calls on values that live in the plan.
+fn enter_session(session: Session) -> Result<(), Failure> {
+    // SAFETY: plain system calls.
     unsafe {
-        match plan.session {
-            Session::Inherit => {}
-            Session::Group => check(libc::setpgid(0, 0), Stage::Session, 0)?,
+        match session {
+            Session::Inherit => Ok(()),
+            Session::Group => check(libc::setpgid(0, 0), Stage::Session, 0),
             Session::Foreground => {
                 check(libc::setpgid(0, 0), Stage::Session, 0)?;
                 // Who is not in front may take the terminal only while the signal for that is ignored. Without a terminal there
@@ -228,9 +224,33 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
                 libc::signal(libc::SIGTTOU, libc::SIG_IGN);
                 libc::tcsetpgrp(0, libc::getpid());
                 libc::signal(libc::SIGTTOU, libc::SIG_DFL);
+                Ok(())
             }
-            Session::Own => check(libc::setsid(), Stage::Session, 0)?,
+            Session::Own => check(libc::setsid(), Stage::Session, 0),
         }
+    }
+}
+
+/// Raw calls: the library's own would try to change all threads of the parent, too.
+fn become_account(identity: &Identity) -> Result<(), Failure> {
+    let (gid, uid, groups) = (identity.gid, identity.uid, &identity.groups);
+    // SAFETY: plain system calls on values that live in the plan.
+    unsafe {
+        let set = libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr());
+        check(set as c_int, Stage::Identity, 0)?;
+        check(libc::syscall(libc::SYS_setresgid, gid, gid, gid) as c_int, Stage::Identity, 1)?;
+        check(libc::syscall(libc::SYS_setresuid, uid, uid, uid) as c_int, Stage::Identity, 2)
+    }
+}
+
+fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
+    let plan = shared.plan;
+    default_signals(plan.ignore_sigpipe);
+    let pid = namespace::outer_pid(plan);
+    namespace::map_user(plan)?;
+    enter_session(plan.session)?;
+    // SAFETY: plain system calls on values that live in the plan.
+    unsafe {
         for (index, &group) in plan.cgroups.iter().enumerate() {
             check(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, Stage::Cgroup, index)?;
         }
@@ -242,19 +262,9 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
             check(libc::setpriority(libc::PRIO_PROCESS, 0, nice), Stage::Nice, 0)?;
         }
         libc::umask(plan.umask);
-        if let Some(identity) = &plan.identity {
-            // Raw calls: the library's own would try to change all threads of the parent, too.
-            let groups = identity.groups.as_ptr();
-            check(
-                libc::syscall(libc::SYS_setgroups, identity.groups.len(), groups) as c_int,
-                Stage::Identity,
-                0,
-            )?;
-            let gid = identity.gid;
-            check(libc::syscall(libc::SYS_setresgid, gid, gid, gid) as c_int, Stage::Identity, 1)?;
-            let uid = identity.uid;
-            check(libc::syscall(libc::SYS_setresuid, uid, uid, uid) as c_int, Stage::Identity, 2)?;
-        }
+    }
+    if let Some(identity) = &plan.identity {
+        become_account(identity)?;
     }
     if plan.waits.is_some() {
         // SAFETY: a plain system call on a set that lives in `shared`. No handler of ours is left.

@@ -288,86 +288,108 @@ impl Uses {
     }
 
     /// What is wrong.
-    pub(super) fn findings(self, knobs: Option<&dyn MacroSource>) -> Vec<Finding> {
-        let mut findings = self.odd;
-        let asked = |name: &[u8]| self.asked.contains(&AttrName::from(name));
+    pub(super) fn findings(mut self, knobs: Option<&dyn MacroSource>) -> Vec<Finding> {
+        let mut findings = std::mem::take(&mut self.odd);
         let mut by_name: FxHashMap<AttrName, Vec<&Named>> = FxHashMap::default();
         for defined in &self.defined {
             by_name.entry(defined.name[..].into()).or_default().push(defined);
         }
+        findings.extend(self.undefined(&by_name, knobs));
+        // A name that is put together is read by nobody knows whom.
+        let indirect =
+            self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
+        if !indirect {
+            findings.extend(self.dead(&by_name));
+            findings.extend(self.unused());
+        }
+        findings
+    }
+
+    fn is_asked(&self, name: &[u8]) -> bool {
+        self.asked.contains(&AttrName::from(name))
+    }
+
+    /// Names that are read before they have a value.
+    fn undefined(
+        &self,
+        by_name: &FxHashMap<AttrName, Vec<&Named>>,
+        knobs: Option<&dyn MacroSource>,
+    ) -> Vec<Finding> {
+        let mut findings = Vec::new();
         for read in self.read.iter().filter(|read| read.plain && !read.has_default && !self.includes) {
-            if read.name.is_empty() || known(&read.name) || asked(&read.name) || read.name.contains(&b'$') {
+            let name = &read.name;
+            if name.is_empty() || known(name) || self.is_asked(name) || name.contains(&b'$') {
                 continue;
             }
-            let all = by_name.get(&AttrName::from(&read.name[..])).map_or(&[][..], Vec::as_slice);
+            let all = by_name.get(&AttrName::from(&name[..])).map_or(&[][..], Vec::as_slice);
             if all.iter().any(|defined| defined.order < read.order)
-                || knobs.is_some_and(|k| k.raw(&read.name).is_some())
+                || knobs.is_some_and(|knobs| knobs.raw(name).is_some())
             {
                 continue;
             }
             let (message, fix) = match all.first() {
                 Some(later) => (
-                    format!(
-                        "{} is empty here, it gets its value on line {} only",
-                        read.name, later.line.number
-                    ),
+                    format!("{name} is empty here, it gets its value on line {} only", later.line.number),
                     "move the assignment up".to_owned(),
                 ),
                 None => {
-                    let near = nearest(&read.name, by_name.keys().take(MOST_ODD).map(|name| name.as_bytes()));
+                    let near = nearest(name, by_name.keys().take(MOST_ODD).map(|name| name.as_bytes()));
                     let fix = match near.map(<[u8]>::as_bstr) {
                         Some(near) => format!("did you mean $({near})?"),
                         None => format!(
-                            "define it, give a default with $({}:text), or write $(MY.{}) for the ad's attribute",
-                            read.name, read.name
+                            "define it, give a default with $({name}:text), or write $(MY.{name}) for the ad's attribute"
                         ),
                     };
-                    (format!("{} is never defined, this expands to nothing", read.name), fix)
+                    (format!("{name} is never defined, this expands to nothing"), fix)
                 }
             };
             findings.push(read.warning("undefined", message, fix));
         }
-        let own_name = |name: &[u8]| {
-            let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
-            AttrName::from(own)
-        };
-        let read: FxHashSet<AttrName> = self.read.iter().map(|read| own_name(&read.name)).collect();
-        let is_read = |name: &[u8]| asked(name) || read.contains(&AttrName::from(name));
-        // A name that is put together is read by nobody knows whom.
-        let indirect =
-            self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
-        if !indirect {
-            // When each name is read, in order; what a macro's text reads is read nobody knows when.
-            let mut orders: FxHashMap<AttrName, Vec<usize>> = FxHashMap::default();
-            for read in &self.read {
-                orders.entry(own_name(&read.name)).or_default().push(read.order);
-            }
-            orders.values_mut().for_each(|orders| orders.sort_unstable());
-            for all in by_name.values() {
-                for (before, after) in all.iter().zip(all.iter().skip(1)) {
-                    let name = &before.name;
-                    let dead = before.replaces && after.replaces && before.order < after.order;
-                    let read = orders.get(&AttrName::from(&name[..])).is_some_and(|orders| {
-                        let next = orders.partition_point(|&order| order < before.order);
-                        orders.last() == Some(&usize::MAX)
-                            || orders.get(next).is_some_and(|&order| order <= after.order)
-                    });
-                    if !dead || read || asked(name) || name.contains(&b'$') {
-                        continue;
-                    }
-                    let number = after.line.number;
-                    let message = format!(
-                        "dead statement: {name} is given another value on line {number} before it is read"
-                    );
-                    findings.push(before.warning("dead", message, "remove one of the two".to_owned()));
+        findings
+    }
+
+    /// Assignments whose value is replaced before anybody reads it.
+    fn dead(&self, by_name: &FxHashMap<AttrName, Vec<&Named>>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        // When each name is read, in order; what a macro's text reads is read nobody knows when.
+        let mut orders: FxHashMap<AttrName, Vec<usize>> = FxHashMap::default();
+        for read in &self.read {
+            orders.entry(own_name(&read.name)).or_default().push(read.order);
+        }
+        orders.values_mut().for_each(|orders| orders.sort_unstable());
+        for all in by_name.values() {
+            for (before, after) in all.iter().zip(all.iter().skip(1)) {
+                let name = &before.name;
+                let dead = before.replaces && after.replaces && before.order < after.order;
+                let read = orders.get(&AttrName::from(&name[..])).is_some_and(|orders| {
+                    let next = orders.partition_point(|&order| order < before.order);
+                    orders.last() == Some(&usize::MAX)
+                        || orders.get(next).is_some_and(|&order| order <= after.order)
+                });
+                if !dead || read || self.is_asked(name) || name.contains(&b'$') {
+                    continue;
                 }
+                let number = after.line.number;
+                let message = format!(
+                    "dead statement: {name} is given another value on line {number} before it is read"
+                );
+                findings.push(before.warning("dead", message, "remove one of the two".to_owned()));
             }
         }
-        for defined in self.defined.iter().filter(|_| !indirect) {
+        findings
+    }
+
+    /// Names that nobody reads.
+    fn unused(&self) -> Vec<Finding> {
+        let read: FxHashSet<AttrName> = self.read.iter().map(|read| own_name(&read.name)).collect();
+        let is_meant = |name: &[u8]| {
+            name.contains(&b'$') || name.contains(&b'.') || matches!(name.first(), Some(b'+' | b'-'))
+        };
+        let is_read = |name: &[u8]| self.is_asked(name) || read.contains(&AttrName::from(name));
+        let mut findings = Vec::new();
+        for defined in &self.defined {
             let name = &defined.name;
-            let special =
-                name.contains(&b'$') || name.contains(&b'.') || matches!(name.first(), Some(b'+' | b'-'));
-            if special || is_read(name) || is_route_knob(name) || Keyword::parse(name).is_some() {
+            if is_meant(name) || is_read(name) || is_route_knob(name) || Keyword::parse(name).is_some() {
                 continue;
             }
             let message = format!("{name} is set and never read");
@@ -376,6 +398,11 @@ impl Uses {
         }
         findings
     }
+}
+
+/// A name without the prefix that a transform may put before its own.
+fn own_name(name: &[u8]) -> AttrName {
+    AttrName::from(if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name })
 }
 
 /// Names that need no definition.

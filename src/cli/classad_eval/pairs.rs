@@ -13,14 +13,14 @@ use super::stream::name_of;
 use super::{ask, explanation, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value};
-use crate::cli::common::{JsonRows, Painter, Problem, Row, Session, Status, pipe_ends};
+use crate::cli::common::{JsonRows, Painter, PrintMask, Problem, Row, Session, Status, pipe_ends};
 use crate::os::RealWorld;
 
 /// One pair of ads.
 struct Pair<'a> {
     left: &'a ClassAd,
     right: &'a ClassAd,
-    left_name: String,
+    left_name: &'a str,
     right_name: &'a str,
     matches: bool,
     rank: f64,
@@ -50,79 +50,117 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
     let (input, out) = pipe_ends();
     let (read, name) = cli.input.open(input, session)?;
     let mut ads = Ads::new(read, name, cli, dialect, session);
-    let mut mask = output::columns(cli, matches)?;
+    let mask = output::columns(cli, matches)?;
     let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
-    let mut out = JsonRows::new(out, cli.output.json && are_values);
-    let mut rows: Vec<(Vec<Value>, Row)> = Vec::new();
+    let out = JsonRows::new(out, cli.output.json && are_values);
+    let sort = cli.stream.sort.iter().map(|text| ask::expression("-sort", text, old, cli, session));
+    let sort = sort.collect::<anyhow::Result<_>>()?;
+    let mut report = Report { cli, world: &world, mask, sort, rows: Vec::new(), count: 0, out };
+    let mut matcher = Matcher { cli, world: &world, constraint, others, any: false };
     let mut number = 0;
-    let mut any = false;
-    let mut count = 0u64;
-    let limit = cli.stream.limit.unwrap_or(u64::MAX);
-    let sort: anyhow::Result<Vec<Expr>> =
-        cli.stream.sort.iter().map(|text| ask::expression("-sort", text, old, cli, session)).collect();
-    let sort = sort?;
     while let Some(record) = ads.next()? {
         number += 1;
-        let left = &record.ad;
-        let left_name = name_of(left, number, &world);
-        let mut pairs: Vec<Pair<'_>> = Vec::new();
-        for (right, right_name) in &others {
-            let both = Context::new(&world).my(left).target(right).strict(cli.context.strict);
-            if constraint.as_ref().is_some_and(|constraint| !both.holds(constraint)) {
-                continue;
-            }
-            let pair = MatchAd::new(&world, left, right).strict(cli.context.strict);
-            let matched = pair.symmetric();
-            any |= matched;
-            if matched || cli.question.explain {
-                let rank = if cli.stream.rank { pair.left_rank().unwrap_or(0.0) } else { 0.0 };
-                let left_name = left_name.clone();
-                pairs.push(Pair { left, right, left_name, right_name, matches: matched, rank });
-            }
-        }
-        if cli.stream.rank {
-            pairs.sort_by(|a, b| b.rank.total_cmp(&a.rank));
-        }
-        for pair in pairs {
-            if count >= limit {
+        let name = name_of(&record.ad, number, &world);
+        for pair in matcher.pairs(&record.ad, &name) {
+            if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
                 break;
             }
-            count += 1;
-            if cli.stream.count {
+            report.take(&pair)?;
+        }
+    }
+    report.end()?;
+    Ok(if cli.question.exit_status && !matcher.any { Status::No } else { Status::Done })
+}
+
+/// Finds the ads that match one.
+struct Matcher<'a> {
+    cli: &'a Cli,
+    world: &'a RealWorld,
+    /// What must be true of both.
+    constraint: Option<Expr>,
+    others: Vec<(ClassAd, String)>,
+    /// Whether any two matched.
+    any: bool,
+}
+
+impl Matcher<'_> {
+    /// The pairs of an ad: those that match, the best first where ranks count; with `--explain` all.
+    fn pairs<'p>(&'p mut self, left: &'p ClassAd, left_name: &'p str) -> Vec<Pair<'p>> {
+        let Cli { stream, question, context, .. } = self.cli;
+        let mut pairs: Vec<Pair<'_>> = Vec::new();
+        for (right, right_name) in &self.others {
+            let both = Context::new(self.world).my(left).target(right).strict(context.strict);
+            if self.constraint.as_ref().is_some_and(|constraint| !both.holds(constraint)) {
                 continue;
             }
-            let context = Context::new(&world).my(pair.left).target(pair.right).strict(cli.context.strict);
-            if cli.question.explain {
-                explain(&pair, cli, &world, &mut out)?;
-            } else if mask.is_empty() {
-                print(&pair, cli, &mut out)?;
-            } else {
-                let row = mask.render(pair.left, &context);
-                if mask.has_headings() || !sort.is_empty() {
-                    rows.push((sort.iter().map(|key| context.eval(key)).collect(), row));
-                } else {
-                    let mut text = Vec::new();
-                    mask.display(&row, &world, &mut text);
-                    out.write_all(&text)?;
-                }
+            let pair = MatchAd::new(self.world, left, right).strict(context.strict);
+            let matches = pair.symmetric();
+            self.any |= matches;
+            if matches || question.explain {
+                let rank = if stream.rank { pair.left_rank().unwrap_or(0.0) } else { 0.0 };
+                pairs.push(Pair { left, right, left_name, right_name, matches, rank });
             }
         }
-    }
-    if cli.stream.count {
-        writeln!(out, "{count}")?;
-    } else if mask.has_headings() || !rows.is_empty() {
-        rows.sort_by(|a, b| compare_keys(&a.0, &b.0));
-        let mut text = Vec::new();
-        if mask.has_headings() {
-            mask.display_headings(&mut text);
+        if stream.rank {
+            pairs.sort_by(|a, b| b.rank.total_cmp(&a.rank));
         }
-        for (_, row) in &rows {
-            mask.display(row, &world, &mut text);
-        }
-        out.write_all(&text)?;
+        pairs
     }
-    out.end()?;
-    Ok(if cli.question.exit_status && !any { Status::No } else { Status::Done })
+}
+
+/// What is printed of pairs.
+struct Report<'a, W: Write> {
+    cli: &'a Cli,
+    world: &'a RealWorld,
+    mask: PrintMask,
+    sort: Vec<Expr>,
+    /// Rows that wait for their order, or for the width of all.
+    rows: Vec<(Vec<Value>, Row)>,
+    count: u64,
+    out: JsonRows<W>,
+}
+
+impl<W: Write> Report<'_, W> {
+    fn take(&mut self, pair: &Pair<'_>) -> anyhow::Result<()> {
+        let cli = self.cli;
+        self.count += 1;
+        if cli.stream.count {
+            return Ok(());
+        }
+        if cli.question.explain {
+            return explain(pair, cli, self.world, &mut self.out);
+        }
+        if self.mask.is_empty() {
+            return Ok(print(pair, cli, &mut self.out)?);
+        }
+        let context = Context::new(self.world).my(pair.left).target(pair.right).strict(cli.context.strict);
+        let row = self.mask.render(pair.left, &context);
+        if self.mask.has_headings() || !self.sort.is_empty() {
+            self.rows.push((self.sort.iter().map(|key| context.eval(key)).collect(), row));
+        } else {
+            let mut text = Vec::new();
+            self.mask.display(&row, self.world, &mut text);
+            self.out.write_all(&text)?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> std::io::Result<()> {
+        if self.cli.stream.count {
+            writeln!(self.out, "{}", self.count)?;
+        } else if self.mask.has_headings() || !self.rows.is_empty() {
+            self.rows.sort_by(|a, b| compare_keys(&a.0, &b.0));
+            let mut text = Vec::new();
+            if self.mask.has_headings() {
+                self.mask.display_headings(&mut text);
+            }
+            for (_, row) in &self.rows {
+                self.mask.display(row, self.world, &mut text);
+            }
+            self.out.write_all(&text)?;
+        }
+        self.out.end()
+    }
 }
 
 fn rank_text(rank: f64) -> String {
@@ -146,7 +184,7 @@ fn print(pair: &Pair<'_>, cli: &Cli, out: &mut impl Write) -> std::io::Result<()
 
 /// Both Requirements, and for each that does not hold the clause that is to blame.
 fn explain(pair: &Pair<'_>, cli: &Cli, world: &RealWorld, out: &mut impl Write) -> anyhow::Result<()> {
-    let both = [(&pair.left_name[..], pair.left, pair.right), (pair.right_name, pair.right, pair.left)];
+    let both = [(pair.left_name, pair.left, pair.right), (pair.right_name, pair.right, pair.left)];
     let sides: Vec<(&str, String, Option<String>)> = both
         .into_iter()
         .map(|(name, my, target)| {

@@ -119,6 +119,48 @@ impl Cell {
     }
 }
 
+/// The columns of a table.
+fn shape(columns: Columns, time: RunTime) -> Vec<Column> {
+    let run_time = if time == RunTime::Cpu { CPU_TIME } else { RUN_TIME };
+    let mut shape = vec![CLUSTER, PROC, OWNER];
+    shape.extend(match columns {
+        Columns::Any => vec![
+            SUBMITTED,
+            run_time,
+            column("ST", 2, Align::Left),
+            growing("PRI", Align::Left),
+            column("SIZE", 4, Align::Right),
+            last("CMD"),
+        ],
+        Columns::Running => vec![SUBMITTED, run_time, last("HOST(S)")],
+        Columns::Held => vec![
+            column("HELD_SINCE", 11, Align::Right),
+            growing("CODE", Align::Right),
+            Column { joined: true, ..growing("/SUB", Align::Right) },
+            last("HOLD_REASON"),
+        ],
+        Columns::Idle => vec![
+            growing("UNIVERSE ", Align::Left),
+            growing("CPUS", Align::Right),
+            growing("MEMORY", Align::Right),
+            growing("STARTS", Align::Right),
+            last("LAST_HOST"),
+        ],
+        Columns::Grid => vec![
+            column("STATUS", 10, Align::Left),
+            column("GRID->MANAGER    HOST", 27, Align::Left),
+            last("GRID_JOB_ID"),
+        ],
+        Columns::GridEc2 => vec![
+            column("STATUS", 10, Align::Left),
+            growing("INSTANCE ID", Align::Left),
+            growing("CMD", Align::Left),
+        ],
+        Columns::HoldCodes => Vec::new(),
+    });
+    shape
+}
+
 impl List<'_> {
     /// One line a job.
     pub(super) fn jobs(&self, columns: Columns, time: RunTime, out: &mut Vec<u8>) {
@@ -126,43 +168,7 @@ impl List<'_> {
         if columns == Columns::HoldCodes {
             return self.hold_codes(out);
         }
-        let run_time = if time == RunTime::Cpu { CPU_TIME } else { RUN_TIME };
-        let mut shape = vec![CLUSTER, PROC, OWNER];
-        shape.extend(match columns {
-            Columns::Any => vec![
-                SUBMITTED,
-                run_time,
-                column("ST", 2, Align::Left),
-                growing("PRI", Align::Left),
-                column("SIZE", 4, Align::Right),
-                last("CMD"),
-            ],
-            Columns::Running => vec![SUBMITTED, run_time, last("HOST(S)")],
-            Columns::Held => vec![
-                column("HELD_SINCE", 11, Align::Right),
-                growing("CODE", Align::Right),
-                Column { joined: true, ..growing("/SUB", Align::Right) },
-                last("HOLD_REASON"),
-            ],
-            Columns::Idle => vec![
-                growing("UNIVERSE ", Align::Left),
-                growing("CPUS", Align::Right),
-                growing("MEMORY", Align::Right),
-                growing("STARTS", Align::Right),
-                last("LAST_HOST"),
-            ],
-            Columns::Grid => vec![
-                column("STATUS", 10, Align::Left),
-                column("GRID->MANAGER    HOST", 27, Align::Left),
-                last("GRID_JOB_ID"),
-            ],
-            Columns::GridEc2 => vec![
-                column("STATUS", 10, Align::Left),
-                growing("INSTANCE ID", Align::Left),
-                growing("CMD", Align::Left),
-            ],
-            Columns::HoldCodes => Vec::new(),
-        });
+        let mut shape = shape(columns, time);
         let mut rows: Vec<Vec<Cell>> = Vec::new();
         let most = |number: fn(&JobId) -> i32| self.kept.iter().map(|(id, _)| number(id)).max().unwrap_or(0);
         let (cluster, proc) = (most(|id| id.cluster), most(|id| id.proc));
@@ -183,29 +189,7 @@ impl List<'_> {
                     Cell::or_unknown(owner, &OWNER)
                 },
             ];
-            match columns {
-                Columns::Any => self.any(ad, &context, time, &mut row),
-                Columns::Running => row.extend([
-                    Cell::or_unknown(self.date(&context, "QDate"), &SUBMITTED),
-                    Cell::or_unknown(self.run_time(&context, time), &run_time),
-                    Cell::or_blank(self.host(&context)),
-                ]),
-                Columns::Held => self.held(ad, &context, &shape[3], &mut row),
-                Columns::Idle => idle(ad, &context, &mut row),
-                Columns::Grid => row.extend([
-                    Cell::or_blank(grid_status(&context)),
-                    Cell::or_blank(
-                        context.string("GridResource").map(|resource| grid_resource(&resource, &context)),
-                    ),
-                    Cell::or_blank(grid_job_id(&context)),
-                ]),
-                Columns::GridEc2 => row.extend([
-                    Cell::or_blank(grid_status(&context)),
-                    Cell::or_blank(grid_job_id(&context)),
-                    Cell::or_blank(context.string("Cmd")),
-                ]),
-                Columns::HoldCodes => {}
-            }
+            row.extend(self.cells((columns, time), ad, &context, &shape));
             rows.push(row);
         }
         // Large ids and long names give ids and sizes the room they need, though never beside CPU times.
@@ -219,6 +203,40 @@ impl List<'_> {
         print(&mut shape, &rows, out);
         if matches!(columns, Columns::Any | Columns::Held) {
             self.totals(out);
+        }
+    }
+
+    /// What stands behind id and owner of a job.
+    fn cells(
+        &self,
+        (columns, time): (Columns, RunTime),
+        ad: &ClassAd,
+        context: &Context<'_>,
+        shape: &[Column],
+    ) -> Vec<Cell> {
+        match columns {
+            Columns::Any => self.any(ad, context, time),
+            Columns::Running => vec![
+                Cell::or_unknown(self.date(context, "QDate"), &shape[3]),
+                Cell::or_unknown(self.run_time(context, time), &shape[4]),
+                Cell::or_blank(self.host(context)),
+            ],
+            Columns::Held => self.held(ad, context, &shape[3]),
+            Columns::Idle => idle(ad, context),
+            Columns::Grid => {
+                let resource = context.string("GridResource");
+                vec![
+                    Cell::or_blank(grid_status(context)),
+                    Cell::or_blank(resource.map(|resource| grid_resource(&resource, context))),
+                    Cell::or_blank(grid_job_id(context)),
+                ]
+            }
+            Columns::GridEc2 => vec![
+                Cell::or_blank(grid_status(context)),
+                Cell::or_blank(grid_job_id(context)),
+                Cell::or_blank(context.string("Cmd")),
+            ],
+            Columns::HoldCodes => Vec::new(),
         }
     }
 
@@ -257,9 +275,7 @@ impl List<'_> {
                 }
             }
             let mut row = vec![Cell::or_unknown(context.string("Owner"), &OWNER)];
-            let mut held = Vec::new();
-            self.held(ad, &context, &since, &mut held);
-            let mut held = held.into_iter();
+            let mut held = self.held(ad, &context, &since).into_iter();
             let when = held.next();
             row.extend(held.by_ref().take(2));
             row.push(Cell::Text(BString::default()));
@@ -281,25 +297,25 @@ impl List<'_> {
         [text("HoldReasonCode").as_slice(), b"\n", &text("HoldReasonSubCode"), b"\n"].concat().into()
     }
 
-    fn any(&self, ad: &ClassAd, context: &Context<'_>, time: RunTime, row: &mut Vec<Cell>) {
-        row.extend([
+    fn any(&self, ad: &ClassAd, context: &Context<'_>, time: RunTime) -> Vec<Cell> {
+        vec![
             Cell::or_blank(self.date(context, "QDate")),
             Cell::or_blank(self.run_time(context, time)),
             Cell::or_blank(self.status(context)),
             Cell::value(&value(ad, context, "JobPrio")),
             Cell::or_blank(memory(context).map(|size| format!("{size:.1}"))),
             Cell::or_blank(description(context)),
-        ]);
+        ]
     }
 
-    fn held(&self, ad: &ClassAd, context: &Context<'_>, since: &Column, row: &mut Vec<Cell>) {
+    fn held(&self, ad: &ClassAd, context: &Context<'_>, since: &Column) -> Vec<Cell> {
         let code = context.int("HoldReasonCode");
-        row.extend([
+        vec![
             Cell::or_unknown(self.date(context, "EnteredCurrentStatus"), since),
             code.map_or(Cell::Mark("?"), |code| Cell::Text(format!("{code:4}").into())),
             Cell::or_blank(context.int("HoldReasonSubCode").map(|code| format!("/{code:<3}"))),
             Cell::value(&value(ad, context, "HoldReason")),
-        ]);
+        ]
     }
 
     fn date(&self, context: &Context<'_>, name: &str) -> Option<String> {
@@ -439,19 +455,19 @@ fn description(context: &Context<'_>) -> Option<BString> {
     Some(text)
 }
 
-fn idle(ad: &ClassAd, context: &Context<'_>, row: &mut Vec<Cell>) {
+fn idle(ad: &ClassAd, context: &Context<'_>) -> Vec<Cell> {
     let number =
         |name: &str, width: usize| Cell::or_blank(context.int(name).map(|number| format!("{number:width$}")));
     let universe = context
         .int("JobUniverse")
         .map(|number| Universe::from_number(number).map_or("Unknown", Universe::name));
-    row.extend([
+    vec![
         Cell::or_blank(universe),
         number("RequestCpus", 4),
         number("RequestMemory", 6),
         Cell::Text(format!("{:6}", context.int("NumShadowStarts").unwrap_or(0)).into()),
         Cell::value(&value(ad, context, "LastRemoteHost")),
-    ]);
+    ]
 }
 
 /// The state of a grid job as its resource tells it (`render_grid_status`).

@@ -16,7 +16,7 @@ use crate::cli::common::{AdFormat, Problem, Session, Status};
 use crate::config::lint::{Finding, Subject};
 use crate::config::redact;
 use crate::config::story::{self, Story};
-use crate::config::{Config, SourceId, print};
+use crate::config::{Config, SourceId, View, print};
 use crate::runner::config_lint::{self, Scope};
 use crate::text::caseless;
 use crate::world::World;
@@ -37,38 +37,7 @@ pub(super) fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow
         return stories(cli, &Subject::new(&config, world));
     }
     let rows = entries::merged(&config.set, world, false);
-    let mut missing = Vec::new();
-    let chosen: Vec<&Row<'_>> = if cli.show.dump {
-        let mut patterns = Vec::new();
-        for pattern in &cli.names {
-            let regex = Regex::compile(pattern.as_bytes(), RegexOptions::CASELESS).map_err(|error| {
-                Problem::usage(format!("'{}' is no regular expression: {error}", pattern.to_string_lossy()))
-            })?;
-            patterns.push(regex);
-        }
-        let wanted = |name: &[u8]| {
-            patterns.is_empty() || patterns.iter().any(|regex| regex.is_match(name).unwrap_or(false))
-        };
-        rows.iter().filter(|row| wanted(&row.name)).collect()
-    } else if cli.names.is_empty() {
-        rows.iter().filter(|row| is_set(row)).collect()
-    } else {
-        let mut chosen = Vec::new();
-        for name in &cli.names {
-            let name = name.as_bytes();
-            let shown = config.set.find_shown(name, &config.who, world);
-            let shown = shown.map(|found| BString::from(found.shown_name().into_owned()));
-            let row = rows.iter().find(|row| {
-                let wanted = shown.as_ref().map_or(name, |shown| &shown[..]);
-                crate::text::caseless::eq(&row.name, wanted) || crate::text::caseless::eq(&row.name, name)
-            });
-            match row {
-                Some(row) => chosen.push(row),
-                None => missing.push(BString::from(name)),
-            }
-        }
-        chosen
-    };
+    let (chosen, missing) = choose(cli, &rows, &config, world)?;
     // A line of a dump has some forty bytes.
     let mut out = Vec::with_capacity(chosen.len() * 48);
     match cli.output.format() {
@@ -77,28 +46,7 @@ pub(super) fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow
                 chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
             records_as(format, &all, &mut out)?;
         }
-        Some(AdFormat::Long) | None => {
-            let is_whole = cli.names.is_empty() && !cli.show.dump;
-            let once =
-                is_whole && !reads_back::is_same(&config, &chosen, &cli.load_options(), redacting, world);
-            for row in &chosen {
-                if is_whole && !cli.show.default && reads_back::is_default(row) {
-                    continue;
-                }
-                if once && reads_back::names_sources(row, &config.who) {
-                    let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
-                    let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
-                    out.extend_from_slice(text.as_bytes());
-                    continue;
-                }
-                statement(cli, row, &config, &view, &mut out);
-            }
-            if once && reads_back::has_user_file(&config, world) {
-                out.extend_from_slice(
-                    b"# what the user's own file brings in is in here\nUSER_CONFIG_FILE =\n",
-                );
-            }
-        }
+        Some(AdFormat::Long) | None => statements(cli, &chosen, (&config, &view), &mut out),
     }
     std::io::stdout().write_all(&out)?;
     for name in &missing {
@@ -108,6 +56,67 @@ pub(super) fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow
         session.tell(&text);
     }
     Ok(if missing.is_empty() { Status::Done } else { Status::Undefined })
+}
+
+/// The rows that are asked for, and names that are asked for and not defined.
+fn choose<'r, 'c>(
+    cli: &Cli,
+    rows: &'r [Row<'c>],
+    config: &Config,
+    world: &dyn World,
+) -> anyhow::Result<(Vec<&'r Row<'c>>, Vec<BString>)> {
+    if cli.show.dump {
+        let patterns = cli.names.iter().map(|pattern| {
+            Regex::compile(pattern.as_bytes(), RegexOptions::CASELESS).map_err(|error| {
+                Problem::usage(format!("'{}' is no regular expression: {error}", pattern.to_string_lossy()))
+            })
+        });
+        let patterns = patterns.collect::<Result<Vec<Regex>, _>>()?;
+        let wanted = |name: &[u8]| {
+            patterns.is_empty() || patterns.iter().any(|regex| regex.is_match(name).unwrap_or(false))
+        };
+        return Ok((rows.iter().filter(|row| wanted(&row.name)).collect(), Vec::new()));
+    }
+    if cli.names.is_empty() {
+        return Ok((rows.iter().filter(|row| is_set(row)).collect(), Vec::new()));
+    }
+    let (mut chosen, mut missing) = (Vec::new(), Vec::new());
+    for name in &cli.names {
+        let name = name.as_bytes();
+        let shown = config.set.find_shown(name, &config.who, world);
+        let shown = shown.map(|found| BString::from(found.shown_name().into_owned()));
+        let row = rows.iter().find(|row| {
+            let wanted = shown.as_ref().map_or(name, |shown| &shown[..]);
+            caseless::eq(&row.name, wanted) || caseless::eq(&row.name, name)
+        });
+        match row {
+            Some(row) => chosen.push(row),
+            None => missing.push(BString::from(name)),
+        }
+    }
+    Ok((chosen, missing))
+}
+
+/// Statements that read back as this configuration.
+fn statements(cli: &Cli, rows: &[&Row<'_>], (config, view): (&Config, &View<'_>), out: &mut Vec<u8>) {
+    let world = view.world();
+    let is_whole = cli.names.is_empty() && !cli.show.dump;
+    let once = is_whole && !reads_back::is_same(config, rows, &cli.load_options(), cli.show.redact, world);
+    for row in rows {
+        if is_whole && !cli.show.default && reads_back::is_default(row) {
+            continue;
+        }
+        if once && reads_back::names_sources(row, &config.who) {
+            let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
+            let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
+            out.extend_from_slice(text.as_bytes());
+            continue;
+        }
+        statement(cli, row, config, view, out);
+    }
+    if once && reads_back::has_user_file(config, world) {
+        out.extend_from_slice(b"# what the user's own file brings in is in here\nUSER_CONFIG_FILE =\n");
+    }
 }
 
 /// `--why`.

@@ -1,6 +1,7 @@
 //! The run itself: accounts, directories, the starter, then the live loop.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
@@ -9,9 +10,9 @@ use super::load::{self, Loaded};
 use super::options::Cli;
 use super::starter_config::StarterConfig;
 use crate::cli::common::{Problem, Session, Status, standard_error};
-use crate::config::View;
 use crate::config::not_done::NotDone;
-use crate::os::clock;
+use crate::config::{Config, View};
+use crate::os::{RealWorld, clock};
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::control::check_length;
 use crate::runner::events::EventStream;
@@ -19,12 +20,12 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
-    InputDevices, Measure, Options, Outcome, Private, Recovered, RunJournal, check_directories, check_room,
-    clean_execute, default_socket, hook_account, journal_error, make_state_directory, run as run_live,
-    state_directory,
+    HookAccount, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunJournal,
+    StarterProgram, check_directories, check_room, clean_execute, default_socket, hook_account,
+    journal_error, make_state_directory, run as run_live, state_directory,
 };
 use crate::runner::starter::Cleaner;
-use crate::slot::{ExecutionPoint, configure};
+use crate::slot::{ExecutionPoint, Surroundings, configure};
 use crate::starter::container::ContainerKnobs;
 use crate::text::arguments::join_v2_raw;
 use crate::world::World;
@@ -57,53 +58,34 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
 /// From its configuration to its end: a drain may ask for another one after it.
 fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::Result<Outcome> {
     let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load(cli)?;
-    let world_of_config: &dyn World = &*world;
-    let view = config.view(world_of_config);
-    let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value.to_string());
-    let execute = load::directory(&config, world_of_config, "EXECUTE");
-    let log = load::directory(&config, world_of_config, "LOG");
-    check_directories(execute.as_deref(), log.as_deref()).map_err(|problem| {
-        let unset = ["EXECUTE", "LOG"].into_iter().filter(|name| problem.starts_with(name));
-        unset
-            .filter_map(|name| empty_macro(&view, name))
-            .fold(Problem::unreadable(problem.clone()), Problem::hint)
-    })?;
-    let starter = load::starter(cli, &config, world_of_config)?;
+    let quirks = cli.quirks.quirks;
+    let view = config.view(&*world);
+    let (execute, log) = directories(&config, &view, &*world)?;
+    let starter = load::starter(cli, &config, &*world)?;
     if !starter.path.is_file() {
         let path = starter.path.display();
         warnings.push(format!("STARTER: there is no file '{path}', so that no job can be started"));
     }
-    let checks = !cli.quirks.quirks.has(Quirk::StarterUnchecked);
+    let checks = !quirks.has(Quirk::StarterUnchecked);
     let mut of_starters = StarterConfig::new(&cli.config, &world, !starter.foreign);
     if checks {
         of_starters
             .check()
             .map_err(|error| Problem::unreadable(format!("starters could not run: {error}")))?;
     }
-    let ids = std::env::var("CONDOR_IDS").ok().or_else(|| text("CONDOR_IDS"));
-    let account = hook_account(world_of_config, ids.as_deref()).map_err(Problem::unreadable)?;
+    let account = account(&view, &*world)?;
     warnings.extend(account.warning.clone());
     let cleaner = cleaner(&view);
-    let (mut journal, mut recovered) = (None, Recovered::default());
-    if let Some(log) = &log {
-        let directory = state_directory(log, cli.local_name.as_deref());
-        match open_journal(&directory)? {
-            Ok((mut opened, damage)) => {
-                warnings.extend(damage);
-                recovered = opened
-                    .recover(&cleaner, world_of_config)
-                    .map_err(|error| Problem::unreadable(journal_error(&error)))?;
-                journal = Some(opened);
-            }
-            Err(reason) => warnings.push(reason),
-        }
-    }
+    let (journal, recovered) = match &log {
+        Some(log) => recover(cli, log, (&cleaner, &*world), &mut warnings)?,
+        None => Default::default(),
+    };
     if let Some(execute) = &execute {
         if !starter.foreign && checks {
-            let cleaned = cleaner.clean(execute, None, true, world_of_config);
+            let cleaned = cleaner.clean(execute, None, true, &*world);
             warnings.extend(cleaned.into_iter().map(|one| one.line));
         }
-        warnings.extend(clean_execute(execute, cli.quirks.quirks));
+        warnings.extend(clean_execute(execute, quirks));
     }
     if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.child_default.is_none()) {
         let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
@@ -112,42 +94,15 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
     // What another starter does nobody knows here.
     let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
     warnings.extend(NotDone::of(&view).lines(&view, ours));
+    let (control, unheard) = control_socket(cli, log.as_deref());
+    warnings.extend(unheard);
     load::warn(session, &warnings);
-
-    let (control, told) = control_socket(cli, log.as_deref());
-    load::warn(session, told.as_slice());
     let private = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
-    let devices = view.list("CONSOLE_DEVICES").ok().flatten();
-    let devices =
-        devices.map(|list| list.value.iter().map(ToString::to_string).collect()).unwrap_or_default();
-    let all_terminals =
-        view.boolean("STARTD_HAS_BAD_UTMP").ok().flatten().is_some_and(|setting| setting.value);
-    let devices = InputDevices::new(devices, all_terminals);
-    let limits = load::limits(cli);
-    let reload = {
-        let (options, world, around, quirks) =
-            (cli.config.clone(), world.clone(), around.clone(), cli.quirks.quirks);
-        let (knobs, local_name) = (!starter.foreign, cli.local_name.clone());
-        Box::new(move || {
-            let (config, mut warnings) =
-                load::read(&options, local_name.as_deref(), &*world).map_err(|error| format!("{error:#}"))?;
-            let configured =
-                configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
-            warnings.extend(configured.warnings);
-            if checks {
-                StarterConfig::new(&options, &world, knobs).check()?;
-            }
-            Ok((configured.settings, warnings))
-        })
-    };
-    let number = |name: &str, default| view.int(name).ok().flatten().map_or(default, |setting| setting.value);
-    let lease = number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6));
     let options = Options {
-        lease,
+        lease: lease(&view),
         sleeper,
         journal,
         recovered,
-        starter,
         cleaner,
         account,
         log_directory: log,
@@ -155,24 +110,98 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         control,
         hook_timeout: cli.run.hook_timeout,
         timeout: cli.events.timeout,
-        environment: DaemonEnvironment::of_program(world_of_config, &cli.config.choice()),
+        environment: DaemonEnvironment::of_program(&*world, &cli.config.choice()),
         starter_options: starter_options(cli),
         relays_events: cli.events.is_descriptor(),
-        quirks: cli.quirks.quirks,
-        reload,
-        check: Box::new(move || match (checks, &execute) {
-            (false, _) => Ok(()),
-            (true, execute) => {
-                of_starters.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))
-            }
+        quirks,
+        reload: reload(cli, &world, around, &starter),
+        check: Box::new(move || match checks {
+            false => Ok(()),
+            true => of_starters.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room)),
         }),
+        starter,
         world: world.clone(),
         private: private.path().to_owned(),
     };
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
-    let outcome = run_live(machine, options, Measure::new(devices), events).context("the main loop");
+    let outcome = run_live(machine, options, Measure::new(input_devices(&view)), events);
     drop(private);
-    outcome
+    outcome.context("the main loop")
+}
+
+/// EXECUTE and LOG, which must be there.
+fn directories(
+    config: &Config,
+    view: &View<'_>,
+    world: &dyn World,
+) -> anyhow::Result<(Option<PathBuf>, Option<PathBuf>)> {
+    let execute = load::directory(config, world, "EXECUTE");
+    let log = load::directory(config, world, "LOG");
+    check_directories(execute.as_deref(), log.as_deref()).map_err(|problem| {
+        let unset = ["EXECUTE", "LOG"].into_iter().filter(|name| problem.starts_with(name));
+        let hints = unset.filter_map(|name| empty_macro(view, name));
+        hints.fold(Problem::unreadable(problem.clone()), Problem::hint)
+    })?;
+    Ok((execute, log))
+}
+
+/// The account of the execution point's own hooks.
+fn account(view: &View<'_>, world: &dyn World) -> Result<HookAccount, Problem> {
+    let of_knob = || view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
+    let ids = std::env::var("CONDOR_IDS").ok().or_else(of_knob);
+    hook_account(world, ids.as_deref()).map_err(Problem::unreadable)
+}
+
+/// The journal, and what a run that was killed has left; that there is none is a warning.
+fn recover(
+    cli: &Cli,
+    log: &Path,
+    (cleaner, world): (&Cleaner, &dyn World),
+    warnings: &mut Vec<String>,
+) -> anyhow::Result<(Option<RunJournal>, Recovered)> {
+    match open_journal(&state_directory(log, cli.local_name.as_deref()))? {
+        Ok((mut opened, damage)) => {
+            warnings.extend(damage);
+            let recovered = opened.recover(cleaner, world);
+            let recovered = recovered.map_err(|error| Problem::unreadable(journal_error(&error)))?;
+            Ok((Some(opened), recovered))
+        }
+        Err(reason) => {
+            warnings.push(reason);
+            Ok(Default::default())
+        }
+    }
+}
+
+/// Where it is seen that somebody sits at the machine.
+fn input_devices(view: &View<'_>) -> InputDevices {
+    let devices = view.list("CONSOLE_DEVICES").ok().flatten();
+    let devices = devices.map(|list| list.value.iter().map(ToString::to_string).collect());
+    let all_terminals = view.boolean("STARTD_HAS_BAD_UTMP").ok().flatten();
+    InputDevices::new(devices.unwrap_or_default(), all_terminals.is_some_and(|setting| setting.value))
+}
+
+/// How long a claim lives of which nobody is heard, in seconds.
+fn lease(view: &View<'_>) -> i64 {
+    let number = |name: &str, default| view.int(name).ok().flatten().map_or(default, |setting| setting.value);
+    number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6))
+}
+
+/// Reads the configuration again.
+fn reload(cli: &Cli, world: &Rc<RealWorld>, around: Surroundings, starter: &StarterProgram) -> Reload {
+    let (options, local_name, world) = (cli.config.clone(), cli.local_name.clone(), world.clone());
+    let (quirks, limits, knobs) = (cli.quirks.quirks, load::limits(cli), !starter.foreign);
+    Box::new(move || {
+        let (config, mut warnings) =
+            load::read(&options, local_name.as_deref(), &*world).map_err(|error| format!("{error:#}"))?;
+        let configured =
+            configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
+        warnings.extend(configured.warnings);
+        if !quirks.has(Quirk::StarterUnchecked) {
+            StarterConfig::new(&options, &world, knobs).check()?;
+        }
+        Ok((configured.settings, warnings))
+    })
 }
 
 /// What is to be said of a macro in the value of a knob that stands for nothing.

@@ -8,7 +8,7 @@ use super::known::is_attribute_list;
 use super::references::{consequence, has_dead_reference};
 use super::usage::collect;
 use super::{Finding, Subject};
-use crate::classad::{Expr, traps};
+use crate::classad::{Expr, ParseError, traps};
 use crate::config::defaults::{self, ParameterType};
 use crate::config::macro_set::{Definition, Entry, Found};
 use crate::config::value_error::ValueProblem;
@@ -199,75 +199,86 @@ fn expression_value<'a>(subject: &Subject<'a>, entry: &'a Entry, kind: Kind, fin
     if value.is_empty() {
         return;
     }
+    match Expr::parse_with(&value, subject.dialect()) {
+        Err(error) => findings.push(bad_expression(subject, entry, (&value, &error), kind)),
+        Ok(expr) => {
+            trapped(subject, entry, &value, findings);
+            if kind == Kind::Advertised {
+                findings.extend(undefined_attribute(subject, entry, &value, &expr));
+            }
+        }
+    }
+}
+
+/// A value that is no expression where one is wanted.
+fn bad_expression<'a>(
+    subject: &Subject<'a>,
+    entry: &'a Entry,
+    (value, error): (&BString, &ParseError),
+    kind: Kind,
+) -> Finding {
+    let raw = &entry.current.raw;
     let what = match kind {
         Kind::Policy => "is evaluated as a ClassAd expression and is none",
         Kind::Advertised => "becomes an attribute of an ad, but its value is no ClassAd expression",
     };
-    match Expr::parse_with(&value, subject.dialect()) {
-        Err(error) => {
-            let is_same = *raw == value;
-            let wrong = unbalanced(&value);
-            let place = match &wrong {
-                Some(wrong) if is_same => Some((wrong.at, wrong.at + 1)),
-                _ if is_same => {
-                    let span = error.span;
-                    Some((
-                        span.start as usize,
-                        (span.end as usize).max(span.start as usize + 1).min(raw.len()),
-                    ))
-                }
-                _ => Some((0, raw.len())),
-            };
-            let mut message = format!("{} {what}: ", entry.name);
-            match &wrong {
-                Some(wrong) => message.push_str(&wrong.to_string()),
-                None => message.push_str(&error.to_string()),
-            }
-            if let Some(effect) = consequence(&entry.name) {
-                message.push_str(&format!("; {effect}"));
-            }
-            if !is_same {
-                message.push_str(&format!(" (expanded: {value})"));
-            }
-            let looks_like_text = kind == Kind::Advertised && wrong.is_none() && !value.contains(&b'"');
-            let (rule, fix) = if looks_like_text {
-                ("unquoted-string", Some(format!("a string needs quotes: \"{value}\"")))
-            } else {
-                ("bad-expression", None)
-            };
-            findings.push(subject.finding(rule, &entry.current, place, message, fix));
+    let is_same = raw == value;
+    let wrong = unbalanced(value);
+    let place = match &wrong {
+        Some(wrong) if is_same => (wrong.at, wrong.at + 1),
+        _ if is_same => {
+            let start = error.span.start as usize;
+            (start, (error.span.end as usize).max(start + 1).min(raw.len()))
         }
-        Ok(expr) if kind == Kind::Advertised => {
-            trapped(subject, entry, &value, findings);
-            let Some(attribute) = expr.as_attribute() else {
-                return;
-            };
-            let attribute = attribute.as_bytes();
-            let is_known = ATTRIBUTES.iter().any(|known| caseless::eq(known.as_bytes(), attribute))
-                || subject.known.attributes().iter().any(|known| caseless::eq(known, attribute))
-                || caseless::starts_with(attribute, b"Has")
-                || caseless::starts_with(attribute, b"Total")
-                || caseless::starts_with(attribute, b"Detected")
-                || caseless::starts_with(attribute, b"Is");
-            let is_scoped = attribute.contains(&b'.');
-            // Cron jobs may publish any attribute.
-            let has_cron = !super::known::items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
-            if !is_known && !is_scoped && !has_cron && *raw == value {
-                findings.push(subject.finding(
-                    "unquoted-string",
-                    &entry.current,
-                    Some((0, raw.len())),
-                    format!(
-                        "{} is advertised as the value of an attribute {}, which nothing here defines: it will be undefined",
-                        entry.name,
-                        BStr::new(attribute)
-                    ),
-                    format!("a string needs quotes: \"{value}\""),
-                ));
-            }
-        }
-        Ok(_) => trapped(subject, entry, &value, findings),
+        _ => (0, raw.len()),
+    };
+    let mut message = format!("{} {what}: ", entry.name);
+    match &wrong {
+        Some(wrong) => message.push_str(&wrong.to_string()),
+        None => message.push_str(&error.to_string()),
     }
+    if let Some(effect) = consequence(&entry.name) {
+        message.push_str(&format!("; {effect}"));
+    }
+    if !is_same {
+        message.push_str(&format!(" (expanded: {value})"));
+    }
+    let looks_like_text = kind == Kind::Advertised && wrong.is_none() && !value.contains(&b'"');
+    let (rule, fix) = match looks_like_text {
+        true => ("unquoted-string", Some(format!("a string needs quotes: \"{value}\""))),
+        false => ("bad-expression", None),
+    };
+    subject.finding(rule, &entry.current, Some(place), message, fix)
+}
+
+/// An advertised value that is the name of an attribute which nothing here defines: a text without quotes, probably.
+fn undefined_attribute<'a>(
+    subject: &Subject<'a>,
+    entry: &'a Entry,
+    value: &BString,
+    expr: &Expr,
+) -> Option<Finding> {
+    let raw = &entry.current.raw;
+    let attribute = expr.as_attribute()?;
+    let attribute = attribute.as_bytes();
+    let is_known = ATTRIBUTES.iter().any(|known| caseless::eq(known.as_bytes(), attribute))
+        || subject.known.attributes().iter().any(|known| caseless::eq(known, attribute))
+        || ["Has", "Total", "Detected", "Is"]
+            .iter()
+            .any(|prefix| caseless::starts_with(attribute, prefix.as_bytes()));
+    let is_scoped = attribute.contains(&b'.');
+    // Cron jobs may publish any attribute.
+    let has_cron = !super::known::items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
+    if is_known || is_scoped || has_cron || raw != value {
+        return None;
+    }
+    let message = format!(
+        "{} is advertised as the value of an attribute {}, which nothing here defines: it will be undefined",
+        entry.name,
+        BStr::new(attribute)
+    );
+    let fix = format!("a string needs quotes: \"{value}\"");
+    Some(subject.finding("unquoted-string", &entry.current, Some((0, raw.len())), message, fix))
 }
 
 /// What parses and still says something else than it was meant to.
