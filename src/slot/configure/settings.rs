@@ -56,8 +56,14 @@ pub fn configure(
     common.set("MachineResources", resources.collect::<Vec<_>>().join(" "));
     common.update(&totals.published);
 
-    let host = global.string("STARTD_NAME");
-    let host = host.or_else(|| common.string("Machine").map(ToString::to_string)).unwrap_or_default();
+    if global.int_if_set("DISK")?.is_some() {
+        // One volume for all slots, wherever EXECUTE lies (MachAttributes).
+        common.set("DetectedDisk", totals.amounts.disk);
+        common.set("ExecuteVolume", "<from-config>");
+    }
+
+    let host = common.string("Machine").map(ToString::to_string).unwrap_or_default();
+    let host = daemon_name(global.string("STARTD_NAME"), host, &world.machine().host);
     let maker =
         Maker { config, world, quirks, warnings: &warnings, tags: &tags, common: &common, host: &host };
     let mut slots = Vec::new();
@@ -123,6 +129,17 @@ pub fn configure(
         limits: ends,
     };
     Ok(Configured { settings, warnings: warnings.into_inner() })
+}
+
+/// Name of the startd (`build_valid_daemon_name`): one without `@` that is not this host's gets the host behind it.
+fn daemon_name(name: Option<String>, full_host: String, host: &str) -> String {
+    match name {
+        Some(name) if name.contains('@') => name,
+        Some(name) if !name.eq_ignore_ascii_case(&full_host) && !name.eq_ignore_ascii_case(host) => {
+            format!("{name}@{full_host}")
+        }
+        _ => full_host,
+    }
 }
 
 /// ENABLE_BACKFILL and BACKFILL_SYSTEM (`ResMgr::backfillMgrConfig`).
