@@ -38,3 +38,56 @@ fn the_quickstart_fetches_four_jobs_and_tells_what_became_of_them() {
     }
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "the copy is left behind");
 }
+
+/// What `examples/programs` prints and what it has cargo build, with a `cargo` that only says what it was asked for.
+fn programs(words: &[&str], target: Option<&str>) -> (String, String) {
+    let place = tempfile::tempdir().unwrap();
+    let (cargo, asked) = (place.path().join("cargo"), place.path().join("asked"));
+    std::fs::write(&cargo, format!("#!/bin/sh\necho \"$PWD: $*\" >> '{}'\n", asked.display())).unwrap();
+    std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/programs"));
+    command.args(words).env_remove("HTC_PROGRAMS").env_remove("CARGO_TARGET_DIR");
+    command.env("PATH", format!("{}:/usr/bin:/bin", place.path().display()));
+    command.envs(target.map(|target| ("CARGO_TARGET_DIR", target)));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (String::from_utf8_lossy(&output.stdout).into_owned(), std::fs::read_to_string(asked).unwrap())
+}
+
+#[test]
+fn examples_find_the_programs_where_cargo_builds_them() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    for (words, target, printed, asked) in [
+        (&[][..], None, format!("{root}/target/debug\n"), "build --quiet --bins"),
+        (
+            &["htc-slot-run", "htc-config-dump"],
+            Some("/t"),
+            "/t/debug\n".to_owned(),
+            "build --quiet --bin htc-slot-run --bin htc-config-dump",
+        ),
+        (&["--release"], Some("other"), format!("{root}/other/release\n"), "build --quiet --release --bins"),
+    ] {
+        assert_eq!(programs(words, target), (printed, format!("{root}: {asked}\n")), "{words:?}");
+    }
+}
+
+#[test]
+fn every_example_asks_for_the_programs_at_one_place() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for script in [
+        "quickstart/run",
+        "queues/run",
+        "queues/hosts",
+        "workflow/run",
+        "workflow/soak",
+        "pool/run",
+        "slurm/router/run",
+        "slurm/pilot/run",
+    ] {
+        let text = std::fs::read_to_string(examples.join(script)).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("HTC_PROGRAMS=$(\"$here/")).unwrap();
+        let path = examples.join(script).parent().unwrap().join(line.split('"').next().unwrap());
+        assert_eq!(path.canonicalize().unwrap(), examples.join("programs"), "{script}");
+        assert!(!text.contains("/debug") && !text.contains("/release"), "{script}");
+    }
+}
