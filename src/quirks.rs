@@ -120,6 +120,9 @@ quirks! {
         "p01, p84";
     BackfillDead, "backfill-dead",
         "the startd as it is delivered refuses BACKFILL_SYSTEM = BOINC, and as root the client never starts", "p10c";
+    ResourceConflictStays, "resource-conflict-stays",
+        "ResourceConflict of a backfill slot stays when nothing is short any more; a claimed static slot counts twice",
+        "p48; ResMgr.cpp compute_resource_conflicts";
     ConsumptionDropsRequire, "consumption-drops-require",
         "with a consumption policy RequireGPUs of a job is not looked at", "Resource.cpp create_dslot";
     StartSyntaxSilent, "start-syntax-silent",

@@ -4,8 +4,23 @@ use std::net::IpAddr;
 
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 
-/// Hardware address and mask of the adapter that has this address, in the forms of ads (`LinuxNetworkAdapter`).
-pub fn of_address(address: IpAddr) -> Option<(String, String)> {
+use super::wake_on_lan;
+
+/// What is known of an adapter, in the forms of ads (`LinuxNetworkAdapter`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adapter {
+    /// Its hardware address.
+    pub hardware: String,
+    /// The mask of its network.
+    pub mask: String,
+    /// What it can be woken by, in the kernel's bits `WAKE_*`.
+    pub wakes: u32,
+    /// What of that is switched on.
+    pub wakes_now: u32,
+}
+
+/// The adapter that has this address.
+pub fn of_address(address: IpAddr) -> Option<Adapter> {
     let all: Vec<InterfaceAddress> = getifaddrs().ok()?.collect();
     let is_it =
         |entry: &&InterfaceAddress| entry.address.as_ref().and_then(ip).is_some_and(|ip| ip == address);
@@ -16,7 +31,8 @@ pub fn of_address(address: IpAddr) -> Option<(String, String)> {
         .filter_map(|entry| entry.address.as_ref()?.as_link_addr()?.addr())
         .map(|bytes| bytes.map(|byte| format!("{byte:02x}")).join(":"))
         .next()?;
-    Some((hardware, mask))
+    let (wakes, wakes_now) = wake_on_lan::of_adapter(&found.interface_name);
+    Some(Adapter { hardware, mask, wakes, wakes_now })
 }
 
 fn ip(address: &nix::sys::socket::SockaddrStorage) -> Option<IpAddr> {
@@ -30,8 +46,9 @@ mod tests {
 
     #[test]
     fn the_loopback_adapter_has_no_hardware_and_the_mask_of_its_network() {
-        let Some((hardware, mask)) = of_address(IpAddr::from([127, 0, 0, 1])) else { return };
-        assert_eq!((hardware.as_str(), mask.as_str()), ("00:00:00:00:00:00", "255.0.0.0"));
+        let Some(loopback) = of_address(IpAddr::from([127, 0, 0, 1])) else { return };
+        let (hardware, mask) = ("00:00:00:00:00:00".to_owned(), "255.0.0.0".to_owned());
+        assert_eq!(loopback, Adapter { hardware, mask, wakes: 0, wakes_now: 0 });
         assert_eq!(of_address(IpAddr::from([192, 0, 2, 77])), None);
     }
 }

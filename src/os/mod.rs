@@ -33,6 +33,7 @@ mod standard;
 pub mod terminal;
 pub mod tracking;
 pub mod tree;
+mod wake_on_lan;
 mod whole;
 
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};

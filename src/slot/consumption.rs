@@ -59,6 +59,7 @@ impl Slot {
             swap: 0,
             disk: of("Disk")?.ceil() as i64,
             custom,
+            backfill: self.amounts.backfill,
         })
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct Core {
     /// The idle time of `--idle-exit` is over: what runs may still bring a job, nothing new is asked for.
     pub idle_over: bool,
     pub slot_count: i64,
+    /// Whether there are slots of a type with SLOT_TYPE_<n>_BACKFILL.
+    pub has_backfill_slots: bool,
     /// STARTD_SLOT_ATTRS of all slots, `<slot>_<attribute>`, as they were when the ads were last made.
     pub shared_attributes: Vec<(String, Expr)>,
     /// Hooks that were started and have not ended.
@@ -123,6 +125,7 @@ impl Core {
             unable: None,
             idle_over: false,
             slot_count: 0,
+            has_backfill_slots: false,
             shared_attributes: Vec::new(),
             hooks_running: BTreeSet::new(),
             spawning: 0,

@@ -243,6 +243,7 @@ fn requested(context: &Context<'_>, parent: &Amounts) -> Result<Amounts, String>
         swap: number("RequestVirtualMemory").unwrap_or(0),
         disk: need("RequestDisk")?,
         custom: custom.collect(),
+        backfill: parent.backfill,
     })
 }
 
@@ -274,9 +275,13 @@ fn choose(amounts: &mut Amounts, parent: &Slot, core: &Core, job: &ClassAd) -> R
         };
         let mine = parent.amounts.custom.iter().find(|mine| mine.tag == custom.tag);
         let free = mine.map(|mine| mine.available(&core.offline)).unwrap_or_default();
+        let free: Vec<usize> =
+            free.into_iter().filter(|index| !parent.is_contested(&custom.tag, *index)).collect();
+        let free = parent.amounts.in_order(free, devices);
         let fit = free.into_iter().filter(|index| devices.fits(*index, &wanted, &world, core.quirks()));
         let count = custom.quantity as usize;
         custom.bound = fit.take(count).collect();
+        custom.bound.sort_unstable();
         if custom.bound.len() < count {
             let (tag, found) = (&custom.tag, custom.bound.len());
             return Err(match wanted {

@@ -43,6 +43,7 @@ impl ExecutionPoint {
     pub fn new(settings: Settings, world: Rc<dyn World>, now: Now) -> Self {
         let mut core = Core::new(Arc::new(settings), world, now);
         core.slot_count = i64::try_from(core.settings.slots.len()).unwrap_or(i64::MAX);
+        core.has_backfill_slots = core.settings.slots.iter().any(|plan| plan.amounts.backfill);
         let plans = core.settings.slots.clone();
         let slots = plans
             .into_iter()
@@ -188,6 +189,7 @@ impl ExecutionPoint {
             Event::Reconfigure(settings) => self.reconfigure(*settings),
         }
         self.settle();
+        self.find_conflicts();
     }
 
     /// Wakes the slots that an event concerns, where slots rest.

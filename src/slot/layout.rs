@@ -14,6 +14,8 @@ pub struct SlotType {
     pub shares: Shares,
     /// How many.
     pub count: u32,
+    /// SLOT_TYPE_<n>_BACKFILL: whether they are shared out of a second, whole copy of the machine.
+    pub backfill: bool,
 }
 
 /// SLOT_CONFIG_FAILURE_MODE: what becomes of slots that do not fit.
@@ -57,8 +59,24 @@ pub struct Layout {
     pub warnings: Vec<String>,
 }
 
-/// Shares `machine` out. The error, in words, is the first thing that does not fit with [`FailureMode::Abort`].
+/// Shares `machine` out, once to slots and once more to backfill slots. The error, in words, is the first thing that does not fit with
+/// [`FailureMode::Abort`].
 pub fn lay_out(machine: &Amounts, types: &[SlotType], mode: FailureMode) -> Result<Layout, String> {
+    let (backfill, primary): (Vec<SlotType>, Vec<SlotType>) =
+        types.iter().cloned().partition(|kind| kind.backfill);
+    let mut layout = lay_out_copy(machine, &primary, mode)?;
+    let second = lay_out_copy(&Amounts { backfill: true, ..machine.clone() }, &backfill, mode)?;
+    if mode == FailureMode::Clear && !(layout.warnings.is_empty() && second.warnings.is_empty()) {
+        layout.slots.clear();
+    } else {
+        layout.slots.extend(second.slots);
+    }
+    layout.warnings.extend(second.warnings);
+    layout.slots.sort_by_key(|slot| types.iter().position(|kind| kind.id == slot.type_id));
+    Ok(layout)
+}
+
+fn lay_out_copy(machine: &Amounts, types: &[SlotType], mode: FailureMode) -> Result<Layout, String> {
     let mut left = Pool::of(machine);
     let mut slots: Vec<(&SlotType, LaidOut)> = Vec::new();
     let mut warnings = Vec::new();
@@ -105,15 +123,23 @@ pub fn bind(
     types: &[SlotType],
     fits: &dyn Fn(&Devices, usize, &Constraint) -> bool,
 ) {
-    let mut left: Vec<Vec<usize>> = machine.custom.iter().map(|custom| custom.bound.clone()).collect();
+    let all: Vec<Vec<usize>> = machine.custom.iter().map(|custom| custom.bound.clone()).collect();
+    let mut copies = [all.clone(), all];
     for slot in &mut layout.slots {
         let shares = types.iter().find(|kind| kind.id == slot.type_id).map(|kind| &kind.shares);
-        for (custom, left) in slot.amounts.custom.iter_mut().zip(&mut left) {
+        let backfill = slot.amounts.backfill;
+        let left = &mut copies[usize::from(backfill)];
+        for (custom, left) in slot.amounts.custom.iter_mut().zip(left) {
             let Some(devices) = custom.devices.clone() else { continue };
             let wanted = shares.map_or(Constraint::None, |shares| shares.constraint(&custom.tag));
             let count = custom.quantity.max(0.0) as usize;
-            custom.bound =
-                left.iter().copied().filter(|index| fits(&devices, *index, &wanted)).take(count).collect();
+            let fit = |index: &usize| fits(&devices, *index, &wanted);
+            custom.bound = match backfill && !devices.shared {
+                // So that they seldom meet with those that other slots use.
+                true => left.iter().rev().copied().filter(fit).take(count).collect(),
+                false => left.iter().copied().filter(fit).take(count).collect(),
+            };
+            custom.bound.sort_unstable();
             if !devices.shared {
                 left.retain(|index| !custom.bound.contains(index));
             }
@@ -217,6 +243,7 @@ fn explicit(machine: &Amounts, shares: &Shares) -> Amounts {
         swap: least(shares.swap, of(shares.swap, machine.swap as f64) as i64, 0),
         disk: least(shares.disk, of(shares.disk, machine.disk as f64) as i64, LEAST.2),
         custom: custom.collect(),
+        backfill: machine.backfill,
     }
 }
 
@@ -299,7 +326,7 @@ mod tests {
 
     fn kind(id: u32, text: &str, count: u32) -> SlotType {
         let shares = Shares::parse(text, &["Cogs".into()], Quirks::None).unwrap_or_default();
-        SlotType { id, shares, count }
+        SlotType { id, shares, count, backfill: false }
     }
 
     fn seen(types: &[SlotType]) -> Vec<(i64, i64, i64)> {

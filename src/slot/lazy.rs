@@ -66,8 +66,9 @@ impl ExecutionPoint {
         if !settings.slot_attributes.is_empty() || !settings.rollup_attributes.is_empty() {
             return;
         }
-        // Benchmarks and backfill are thought of at each poll.
-        if !settings.benchmarks.jobs.is_empty() || settings.backfill.is_some() {
+        // Benchmarks and backfill are thought of at each poll; what backfill slots offer moves with all others.
+        if !settings.benchmarks.jobs.is_empty() || settings.backfill.is_some() || self.core.has_backfill_slots
+        {
             return;
         }
         self.core.wants = wants;

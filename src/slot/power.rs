@@ -69,6 +69,8 @@ pub struct SleepStates {
 pub struct PowerSettings {
     /// HIBERNATE_CHECK_INTERVAL; nothing is looked at without.
     pub interval: Option<Duration>,
+    /// Whether a packet wakes the machine (IsWakeAble).
+    pub wakeable: bool,
     /// HIBERNATION_OVERRIDE_WOL: it sleeps though nobody can wake it through the network.
     pub unwakeable: bool,
     /// Whether it may really sleep (`--allow-hibernate`).
@@ -153,9 +155,9 @@ impl ExecutionPoint {
                 format!("HIBERNATE asks for {name}: this machine has no sleep state that is known here");
             return self.core.power_refused(reason);
         }
-        if !power.unwakeable {
+        if !power.wakeable && !power.unwakeable {
             let reason = format!(
-                "HIBERNATE asks for {name}: whether the network can wake this machine is not known here, so that it stays awake; \
+                "HIBERNATE asks for {name}: its network adapter cannot wake this machine (see WakeOnLanEnabledFlags), so that it stays awake; \
                  HIBERNATION_OVERRIDE_WOL = True lets it sleep all the same"
             );
             return self.core.power_refused(reason);

@@ -92,6 +92,7 @@ impl ExecutionPoint {
         core.draining = draining;
         self.coordinate();
         self.share_load();
+        self.find_conflicts();
         self.list_children();
         for slot in self.slots.values_mut() {
             // As they stood until now: a latch follows one refresh after its attribute.

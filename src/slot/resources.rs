@@ -21,6 +21,8 @@ pub struct Amounts {
     pub disk: i64,
     /// Custom resources, in the order of their names' definition.
     pub custom: Vec<Custom>,
+    /// Whether they are of the second copy of the machine, which SLOT_TYPE_<n>_BACKFILL gives away: devices are taken from the end.
+    pub backfill: bool,
 }
 
 /// A custom resource.
@@ -32,7 +34,7 @@ pub struct Custom {
     pub quantity: f64,
     /// All instances of the machine, where they have names.
     pub devices: Option<Arc<Devices>>,
-    /// Which of them are had, by their places in the machine's list.
+    /// Which of them are had, by their places in the machine's list, in its order.
     pub bound: Vec<usize>,
 }
 
@@ -103,12 +105,21 @@ impl Amounts {
             let assigned = AttrName::from(format!("Assigned{}", custom.tag).as_str());
             match custom.devices.as_ref().filter(|_| !custom.bound.is_empty()) {
                 Some(devices) => {
-                    ad.insert(assigned, Expr::literal(Value::from(devices.names(&custom.bound))));
-                    devices.describe(&custom.tag, &custom.bound, ad);
+                    let bound = self.in_order(custom.bound.clone(), devices);
+                    ad.insert(assigned, Expr::literal(Value::from(devices.names(&bound))));
+                    devices.describe(&custom.tag, &bound, ad);
                 }
                 None => drop(ad.remove(&assigned)),
             }
         }
+    }
+
+    /// Devices in the order in which they are given away.
+    pub(super) fn in_order(&self, mut indexes: Vec<usize>, devices: &Devices) -> Vec<usize> {
+        if self.backfill && !devices.shared {
+            indexes.reverse();
+        }
+        indexes
     }
 
     /// Takes a part away, with the devices that were chosen for it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::claim::Claim;
+use super::conflicts::Conflict;
 use super::core::{Alarm, Core};
 use super::cron_ads::advertised;
 use super::interface::{HookRun, SlotKey};
@@ -24,6 +25,8 @@ pub(super) struct Slot {
     pub plan: Arc<SlotPlan>,
     pub kind: SlotKind,
     pub amounts: Amounts,
+    /// Of a backfill slot: what others use of the same machine.
+    pub conflict: Option<Conflict>,
     /// Of a dynamic slot: whether another can be carved out of it (`IsSplittable`); not if it was made so itself.
     pub splittable: bool,
     pub hooks: Option<SlotHooks>,
@@ -108,6 +111,7 @@ impl Slot {
             id: plan.id.clone(),
             kind: plan.kind,
             amounts: plan.amounts.clone(),
+            conflict: None,
             splittable: false,
             hooks,
             broken: plan.broken.clone(),
@@ -204,6 +208,7 @@ impl Slot {
     fn keeps_constants(&self, core: &Core) -> bool {
         !core.wants.texts
             && self.kind == SlotKind::Static
+            && !self.amounts.backfill
             && self.amounts.custom.iter().all(|custom| custom.devices.is_none())
             && (core.settings.latches.is_empty() || core.latches_apart)
             && core.cron.is_empty()
@@ -363,7 +368,11 @@ impl Slot {
 
     /// What it has, and what the machine is.
     fn publish_amounts(&self, core: &Core, ad: &mut ClassAd) {
-        self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline);
+        match &self.conflict {
+            None => self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline),
+            Some(_) => self.offered().publish_dynamic(ad, self.broken.is_some(), &core.offline),
+        }
+        self.publish_conflict(ad);
         // What STARTD_ATTRS says of amounts takes their place in the ad.
         let tags = self.amounts.custom.iter().map(|custom| custom.tag.as_str());
         for name in ["Cpus", "Memory"].into_iter().chain(tags) {

@@ -67,6 +67,7 @@ mod simulate_asked;
 mod simulate_books;
 #[cfg(feature = "cli")]
 mod slot_ads;
+mod slot_backfill;
 mod slot_claims;
 mod slot_gpus;
 #[cfg(feature = "cli")]

@@ -1,12 +1,24 @@
 //! Runners and starters killed at any moment, under the contract of queues: each job is done once, or was handed out by a call whose
 //! end nobody saw. There are 25 trials in each run of the tests; `KILL_TRIALS=1000 cargo test --test it slot_killed` is a command of its own.
 
+#![allow(clippy::print_stdout, reason = "how many were killed, and what became of the jobs")]
+
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use super::point::Point;
+use super::point::{Point, Run, is};
+use super::starter_left::{groups, remove_base};
+
+/// How many slots the point has.
+const SLOTS: usize = 2;
+
+/// The control groups of this test's jobs stand below it.
+fn base() -> String {
+    format!("htc-hooks-killed-{}", std::process::id())
+}
 
 /// Jobs wait in `queue`, are in `taken` while they are handed out, and come to `done`, each time under another name.
 fn queue(jobs: usize) -> Point {
@@ -37,10 +49,12 @@ fn queue(jobs: usize) -> Point {
         .knob("SLOT_TYPE_1 = 50%")
         .knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
         .knob("STARTER_JOB_HOOK_KEYWORD = T")
-        .knob("MAX_CLAIM_ALIVES_MISSED = 6");
+        .knob("MAX_CLAIM_ALIVES_MISSED = 6")
+        .knob(&format!("BASE_CGROUP = {}", base()));
     for number in 1..=jobs {
+        let length = if number.is_multiple_of(7) { 0.4 } else { 0.05 };
         let ad = format!(
-            "ClusterId = {number}\nProcId = 0\nCmd = \"/bin/sleep\"\nArguments = \"0.05\"\nOwner = \"nobody\"\nJobUniverse = 5\n\
+            "ClusterId = {number}\nProcId = 0\nCmd = \"/bin/sleep\"\nArguments = \"{length}\"\nOwner = \"nobody\"\nJobUniverse = 5\n\
              Iwd = \"/\"\nRequestCpus = 1\nHookKeyword = \"T\"\n"
         );
         point = point.job(&number.to_string(), &ad);
@@ -71,45 +85,101 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+/// What was killed, and what was said of it.
+#[derive(Default)]
+struct Toll {
+    runners: usize,
+    starters: usize,
+    /// Calls of FETCH_WORK whose end nobody saw: which job they handed out, nobody knows but their queue.
+    fetches: usize,
+    /// The jobs of calls that give a job back and whose end nobody saw.
+    named: BTreeSet<String>,
+    told: String,
+}
+
+impl Toll {
+    /// Kills the runner, its starters, or both, at a moment that `random` says; the starters alone may be noticed.
+    fn kill(&mut self, point: &Point, child: &mut Child, random: u64) {
+        if random.is_multiple_of(2) {
+            point.wait_for(child, &[("event", "start")]);
+        }
+        std::thread::sleep(Duration::from_millis(random % 700));
+        let starters = starters(child.id());
+        if !random.is_multiple_of(3) {
+            child.kill().unwrap();
+            self.runners += 1;
+        }
+        if random % 3 != 1 {
+            self.starters += starters.len();
+            starters.into_iter().for_each(kill);
+        }
+        if random.is_multiple_of(3) {
+            std::thread::sleep(Duration::from_millis(random / 700 % 200));
+            self.runners += 1;
+            child.kill().unwrap();
+        }
+    }
+
+    /// What a run has told of the one that was killed before.
+    fn hear(&mut self, run: &Run) {
+        for event in run.events.iter().filter(|event| is(event, &[("verdict", "unknown")])) {
+            let reason = event["reason"].as_str().unwrap();
+            self.fetches += usize::from(reason.starts_with("FETCH_WORK"));
+            if reason.starts_with("REPLY_FETCH reject") || reason.starts_with("EVICT_CLAIM") {
+                self.named.insert(event["job"].as_str().unwrap().trim_end_matches(".0").to_owned());
+            }
+        }
+        self.told += &run.stderr;
+    }
+}
+
+/// The processes that know of this point: its directory stands in their environment.
+fn processes(point: &Point) -> Vec<String> {
+    let home = point.path("").display().to_string();
+    let home = home.trim_end_matches('/').as_bytes();
+    let mut found = names(Path::new("/proc"));
+    found.retain(|pid| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.windows(home.len()).any(|part| part == home)
+    });
+    found
+}
+
 #[test]
 fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end_nobody_saw() {
     let trials: u64 = std::env::var("KILL_TRIALS").map_or(25, |trials| trials.parse().unwrap());
     let jobs = usize::try_from(trials).unwrap() * 2;
     let point = queue(jobs);
-    let mut unseen = 0;
+    let mut toll = Toll::default();
     // Any sequence will do that differs from trial to trial.
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let mut told = String::new();
-    for trial in 0..=trials {
+    for _ in 0..trials {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
         let mut child = point.start();
-        if trial < trials {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            std::thread::sleep(Duration::from_millis(random % 700));
-            let runner = child.id();
-            let starters = starters(runner);
-            if !random.is_multiple_of(3) {
-                child.kill().unwrap();
-            }
-            if random % 3 != 1 {
-                starters.into_iter().for_each(kill);
-            }
-            child.kill().unwrap();
-        }
-        let run = point.end(child);
-        for call in ["FETCH_WORK", "REPLY_FETCH reject", "EVICT_CLAIM"] {
-            unseen += run.stderr.matches(&format!("{call} began in a run that was killed")).count();
-        }
-        told += &run.stderr;
-        if trial == trials {
-            assert_eq!(run.status, Some(0), "{told}");
-        }
+        toll.kill(&point, &mut child, random);
+        toll.hear(&point.end(child));
     }
+    let run = point.run();
+    toll.hear(&run);
+    let told = &toll.told;
+    assert_eq!(run.status, Some(0), "{told}");
     let done = names(&point.path("done"));
     let (lost, left) = (names(&point.path("taken")), names(&point.path("queue")));
+    println!(
+        "{trials} kills: {} of the runner, {} starters; {jobs} jobs, {} done; handed out by a call whose end nobody saw: {lost:?}; \
+         such calls: {} of FETCH_WORK, and those that give back {:?}",
+        toll.runners,
+        toll.starters,
+        done.len(),
+        toll.fetches,
+        toll.named
+    );
     assert_eq!(left, Vec::<String>::new(), "{told}");
-    assert!(lost.len() <= unseen, "{lost:?}, {unseen} unseen: {told}");
+    let by_fetch = lost.iter().filter(|id| !toll.named.contains(*id)).count();
+    assert!(by_fetch <= toll.fetches, "{lost:?}, {} unseen: {told}", toll.fetches);
+    assert!(lost.len() <= SLOTS * toll.runners, "{lost:?}: {told}");
     for number in 1..=jobs {
         let times =
             done.iter().filter(|name| name.split_once('.').is_some_and(|(id, _)| id == number.to_string()));
@@ -117,8 +187,12 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
         assert_eq!(times.count(), expected, "job {number}: {told}");
     }
     assert_eq!(names(&point.path("execute")), Vec::<String>::new(), "{told}");
+    assert_eq!(processes(&point), Vec::<String>::new(), "{told}");
+    assert_eq!(groups(&base()), Vec::<PathBuf>::new(), "{told}");
     let kept = names(&point.path("log/htc-slot-run"));
-    assert!(!kept.contains(&"control".to_owned()), "{kept:?}");
+    let expected = |name: &String| name.starts_with("journal") || name.starts_with("unknown.");
+    assert!(kept.iter().all(expected), "{kept:?}");
+    remove_base(&base());
 }
 
 #[test]

@@ -29,13 +29,14 @@ fn layout() -> impl Strategy<Value = String> {
     let memory = prop_oneof![Just("auto"), Just("10%"), Just("1/4"), Just("100"), Just("100%")];
     let cards =
         prop_oneof![2 => Just(""), 1 => Just(", gpus=auto"), 1 => Just(", gpus=1"), 1 => Just(", gpus=2")];
-    let one = (amount(), memory, cards, 1..4u32, any::<bool>(), any::<bool>());
+    let kind = (any::<bool>(), any::<bool>(), prop_oneof![3 => Just(false), 1 => Just(true)]);
+    let one = (amount(), memory, cards, 1..4u32, kind);
     proptest::collection::vec(one, 0..4).prop_map(|types| {
         let mut text = String::new();
-        for (number, (cpus, memory, cards, count, splits, consumes)) in (1..).zip(types) {
+        for (number, (cpus, memory, cards, count, (splits, consumes, backfill))) in (1..).zip(types) {
             text += &format!(
                 "SLOT_TYPE_{number} = cpus={cpus}, memory={memory}{cards}\nNUM_SLOTS_TYPE_{number} = {count}\n\
-                 SLOT_TYPE_{number}_PARTITIONABLE = {splits}\nSLOT_TYPE_{number}_CONSUMPTION_POLICY = {consumes}\n\
+                 SLOT_TYPE_{number}_PARTITIONABLE = {splits}\nSLOT_TYPE_{number}_BACKFILL = {backfill}\nSLOT_TYPE_{number}_CONSUMPTION_POLICY = {consumes}\n\
                  SLOT_TYPE_{number}_CONSUMPTION_CPUS = quantize(target.RequestCpus, {{2}})\n"
             );
         }
@@ -65,6 +66,13 @@ RunBenchmarks = TotalLoadAvg == 8
 STARTD_JOB_HOOK_KEYWORD = T
 T_HOOK_FETCH_WORK = /bin/true
 T_HOOK_REPLY_FETCH = /bin/true";
+
+/// MATCH_TIMEOUT of the policy, in seconds.
+const MATCH_TIMEOUT: u64 = 20;
+/// MachineMaxVacateTime and KILLING_TIMEOUT of the policy: vacating becomes killing then.
+const VACATE_TIME: u64 = 5;
+/// Timers of a second, and a poll.
+const LATE: u64 = 3;
 
 /// One thing that happens. Numbers choose among what is there.
 #[derive(Clone, Debug)]
@@ -107,6 +115,8 @@ struct Driver {
     replies: usize,
     answered: usize,
     quirks: Quirks,
+    /// What each slot is, and since when.
+    since: BTreeMap<SlotKey, (State, Activity, u64)>,
 }
 
 impl Driver {
@@ -129,7 +139,8 @@ impl Driver {
         let now = Now::at_epoch(1_800_000_000);
         let point = ExecutionPoint::new(made.settings, world, now);
         let (starters, fetches) = (BTreeMap::new(), Vec::new());
-        let mut driver = Driver { point, now, starters, fetches, replies: 0, answered: 0, quirks };
+        let since = BTreeMap::new();
+        let mut driver = Driver { point, now, starters, fetches, replies: 0, answered: 0, quirks, since };
         driver.step(Event::Start);
         Some(driver)
     }
@@ -287,7 +298,7 @@ impl Driver {
     }
 
     /// What holds at any time.
-    fn check(&self) {
+    fn check(&mut self) {
         let slots = self.slots();
         for (slot, backfill, _) in self.starters.values() {
             let found = slots.iter().find(|(key, ..)| key == slot);
@@ -311,28 +322,51 @@ impl Driver {
                 assert!(runs, "{id} is {state}/Busy, and nothing runs");
             }
         }
+        // Backfill slots have the machine once more.
+        let is_backfill = |key: SlotKey| self.point.sent_ad(key).unwrap().contains("BackfillSlot");
+        let (second, first): (Vec<SlotKey>, Vec<SlotKey>) =
+            slots.iter().map(|(key, ..)| *key).partition(|key| is_backfill(*key));
+        self.check_amounts(&first);
+        self.check_amounts(&second);
+        self.check_stays(&slots);
+    }
+
+    /// Nothing of one machine is given away twice.
+    fn check_amounts(&self, slots: &[SlotKey]) {
         for (name, total) in [("Cpus", 4), ("Memory", 1000), ("GPUs", 3)] {
-            let each: Vec<i64> = slots.iter().map(|(key, ..)| self.number(*key, name)).collect();
+            let each: Vec<i64> = slots.iter().map(|key| self.number(*key, name)).collect();
             assert!(each.iter().all(|amount| *amount >= 0), "{name} {each:?}");
             assert!(each.iter().sum::<i64>() <= total, "{name} is oversold: {each:?}");
         }
-        let mut devices: Vec<String> = slots
-            .iter()
-            .filter_map(|(key, ..)| self.point.sent_ad(*key)?.get("AvailableGPUs"))
-            .flat_map(|list| {
-                let text = list.unparse().to_string();
-                let inner = text.trim_matches(['{', '}', ' ']).to_owned();
-                inner
-                    .split(',')
-                    .map(|it| it.trim().to_owned())
-                    .filter(|it| !it.is_empty())
-                    .collect::<Vec<_>>()
-            })
-            .collect();
+        let mut devices = Vec::new();
+        for list in slots.iter().filter_map(|key| self.point.sent_ad(*key)?.get("AvailableGPUs")) {
+            let text = list.unparse().to_string();
+            let names = text.trim_matches(['{', '}', ' ']).split(',').map(|name| name.trim().to_owned());
+            devices.extend(names.filter(|name| !name.is_empty()));
+        }
         let all = devices.len();
         devices.sort();
         devices.dedup();
         assert_eq!(devices.len(), all, "a device stands in two slots");
+    }
+
+    /// What has a time-out does not outlast it.
+    fn check_stays(&mut self, slots: &[(SlotKey, String, State, Activity)]) {
+        let now = self.now.monotonic_us;
+        self.since.retain(|key, _| slots.iter().any(|(other, ..)| other == key));
+        for (key, id, state, activity) in slots {
+            let stay = self.since.entry(*key).or_insert((*state, *activity, now));
+            if (stay.0, stay.1) != (*state, *activity) {
+                *stay = (*state, *activity, now);
+            }
+            let most = match (state, activity) {
+                (State::Matched, _) => MATCH_TIMEOUT,
+                (State::Preempting, Activity::Vacating) => VACATE_TIME,
+                _ => continue,
+            };
+            let stayed = (now - stay.2) / 1_000_000;
+            assert!(stayed <= most + LATE, "{id} is {state}/{activity} for {stayed} s");
+        }
     }
 
     /// Nobody asks for anything any more, and starters do as they are told: nothing stays in between.

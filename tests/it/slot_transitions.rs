@@ -514,3 +514,13 @@ fn benchmarks_and_a_backfill_client_run_live() {
     assert_eq!(run.stderr.lines().filter(|line| line.contains("/no/gone")).count(), 1, "{}", run.stderr);
     assert_eq!(run.status, Some(0), "a client is no job: {}", run.stderr);
 }
+
+#[test]
+fn each_transition_from_1_to_37_has_a_test_that_is_named_by_its_number() {
+    let names =
+        include_str!("slot_transitions.rs").lines().filter_map(|line| line.strip_prefix("fn transition"));
+    let numbers = names.flat_map(|name| name.split('_').filter_map(|word| word.parse::<u32>().ok()));
+    let named: std::collections::BTreeSet<u32> = numbers.collect();
+    let missing: Vec<u32> = (1..=37).filter(|number| !named.contains(number)).collect();
+    assert_eq!(missing, Vec::<u32>::new());
+}

@@ -14,7 +14,7 @@ use crate::place::{Place, heard, send, shell};
 use crate::sandbox::{is_alive, write_executable};
 
 /// The groups of a base that are there.
-fn groups(base: &str) -> Vec<PathBuf> {
+pub(crate) fn groups(base: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![(PathBuf::from("/sys/fs/cgroup"), 0)];
     while let Some((directory, depth)) = waiting.pop() {
@@ -86,7 +86,7 @@ fn what_a_killed_starter_leaves_is_found_and_removed_once() {
 }
 
 /// The base of a starter that was killed stays, empty.
-fn remove_base(base: &str) {
+pub(crate) fn remove_base(base: &str) {
     for top in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
         drop(fs::remove_dir(top.path().join(base)));
     }
@@ -187,6 +187,28 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
     fs::write(&path, torn).unwrap();
     let (status, said) = clean(&place);
     assert_eq!((status, in_execute(&place)), (0, Vec::new()), "{said}");
+}
+
+/// Who waits for the starter of a runner that was killed too may be slow: what it has left would have been forgotten.
+#[test]
+fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
+    let place = Place::new();
+    let mut zombie = std::process::Command::new("true").spawn().unwrap();
+    let pid = zombie.id().cast_signed();
+    let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    while !stat().contains(" Z ") {
+        std::thread::yield_now();
+    }
+    let started = stat().rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
+    let directory = place.path(&format!("execute/dir_{pid}"));
+    let uid = nix::unistd::geteuid().as_raw();
+    let job = Left::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
+    let path = forge(&place, pid, &[Left::Starter { pid, started, directory, uid }, job]);
+    let (status, said, ads) = clean_with_ads(&place);
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("job 7.1") && ads.contains("ClusterId = 7"), "{said}");
+    assert!(!path.exists(), "{said}");
+    zombie.wait().unwrap();
 }
 
 /// Only root's starters write where those of all EXECUTE directories stand.

@@ -254,6 +254,21 @@ impl Request {
         Err(message)
     }
 
+    /// What it is to a machine, asked from our own account on that host; nothing for what is the runner's to do.
+    ///
+    /// # Errors
+    /// Why it cannot be asked for, in words.
+    pub fn event(self, ad: Vec<u8>, host: &str, quirks: Quirks) -> Result<Option<Event>, String> {
+        let asked = Asked { ad, uid: identity::effective_uid(), lease: 0, host, quirks };
+        Ok(match self.meaning(asked)? {
+            Meaning::Event(event)
+            | Meaning::Claim(event)
+            | Meaning::Drain(event)
+            | Meaning::Hold(event, _) => Some(*event),
+            Meaning::Reconfigure | Meaning::Status => None,
+        })
+    }
+
     /// What is to be done.
     pub(super) fn meaning(self, asked: Asked<'_>) -> Result<Meaning, String> {
         let verb = self.command.as_str();

@@ -81,8 +81,8 @@ impl Cleaner {
                     }
                     Ok(Some(records)) if is_of(&records, &own) => {
                         let before = told.len();
-                        self.of_records(pid, &records, world, &mut told);
-                        if told[before..].iter().all(|one| !one.stays) {
+                        let gone = self.of_records(pid, &records, world, &mut told);
+                        if gone && told[before..].iter().all(|one| !one.stays) {
                             state_file::remove(&path);
                         }
                     }
@@ -110,23 +110,22 @@ impl Cleaner {
         told: &mut Vec<Cleaned>,
     ) {
         let mut found = Vec::new();
-        self.of_records(pid, records, world, &mut found);
-        if found.iter().all(|one| !one.stays) {
+        let gone = self.of_records(pid, records, world, &mut found);
+        if gone && found.iter().all(|one| !one.stays) {
             state_file::remove(path);
         }
         told.extend(found.into_iter().filter(|one| !one.stays && one.ad.is_none()));
     }
 
-    fn of_records(&self, pid: i32, records: &[Left], world: &dyn World, told: &mut Vec<Cleaned>) {
+    /// Cleans up behind a starter; false where it lives, and keeps what it has.
+    fn of_records(&self, pid: i32, records: &[Left], world: &dyn World, told: &mut Vec<Cleaned>) -> bool {
         let starter = records.iter().find_map(|record| match record {
             Left::Starter { pid: of, started, uid, .. } if *of == pid => Some((*started, *uid)),
             _ => None,
         });
         // A starter that lives holds its file; this is one whose lock has been removed.
-        if starter
-            .is_some_and(|(started, _)| process_table::read(pid).is_some_and(|one| one.started == started))
-        {
-            return;
+        if starter.is_some_and(|(started, _)| lives_on(pid, started)) {
+            return false;
         }
         if let Some(job) = unfinished(records) {
             told.push(Cleaned { ad: Some(job.ad), ..done(job.line) });
@@ -162,6 +161,7 @@ impl Cleaner {
                 told.push(done(format!("killed {} processes that a job had hidden", marked.len())));
             }
         }
+        true
     }
 
     /// One line for what is one group in several hierarchies.
@@ -385,6 +385,17 @@ pub fn kill_tree(pid: i32) {
     while clock::tick() < until && members.iter().any(lives) {
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Whether a process is still there after a moment: one that was killed lets go of its files before it is gone, and stands in the table
+/// until somebody has waited for it.
+fn lives_on(pid: i32, started: u64) -> bool {
+    let lives = || process_table::read(pid).is_some_and(|one| one.started == started && !one.is_zombie());
+    let until = clock::tick().plus(DEATH);
+    while lives() && clock::tick() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    lives()
 }
 
 /// Kills what is in a group that only one job's processes had: an account's own, and not older than the starter.

@@ -43,7 +43,9 @@ pub(super) fn plan(
             continue;
         }
         match shares(knobs, id, &tags, quirks) {
-            Ok(shares) => types.push(SlotType { id, shares, count: at_most(count) }),
+            Ok(shares) => {
+                types.push(SlotType { id, shares, count: at_most(count), backfill: backfill(knobs, id) })
+            }
             Err(error) if mode == FailureMode::Abort || mode == FailureMode::Clear => return Err(error),
             Err(error) if quirks.has(Quirk::SlotTypeUnmade) => {
                 knobs.warn(format!("{error}; there will be no slot of this type"));
@@ -60,7 +62,7 @@ pub(super) fn plan(
             None => machine.cpus as i64,
         };
         if count > 0 {
-            types.push(SlotType { id: 0, shares: Shares::default(), count: at_most(count) });
+            types.push(SlotType { id: 0, shares: Shares::default(), count: at_most(count), backfill: false });
         }
     }
     if let (Some(reason), FailureMode::Abort) = (no_execute, mode) {
@@ -107,6 +109,11 @@ fn at_most(count: i64) -> u32 {
 
 fn partitionable(knobs: &Knobs<'_>, id: u32) -> bool {
     knobs.boolean(&format!("SLOT_TYPE_{id}_PARTITIONABLE"), id == 0)
+}
+
+/// Whether slots of a type are of the second copy of the machine.
+fn backfill(knobs: &Knobs<'_>, id: u32) -> bool {
+    knobs.boolean(&format!("SLOT_TYPE_{id}_BACKFILL"), false)
 }
 
 fn shares(knobs: &Knobs<'_>, id: u32, tags: &[String], quirks: Quirks) -> Result<Shares, ConfigureError> {

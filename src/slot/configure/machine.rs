@@ -14,8 +14,8 @@ use crate::world::World;
 pub struct Surroundings {
     /// The execution point's address as it stands in ads and claim ids.
     pub address: String,
-    /// Hardware address and mask of the network adapter behind it, where there is one.
-    pub adapter: Option<(String, String)>,
+    /// The network adapter behind it, where there is one.
+    pub adapter: Option<Adapter>,
     /// Why EXECUTE cannot be used, if it cannot: the SlotBrokenReason of all slots.
     pub no_execute: Option<String>,
     /// Free space of the file system of EXECUTE in KiB.
@@ -37,6 +37,53 @@ pub struct Surroundings {
     pub gpus: Option<String>,
     /// How the machine can sleep.
     pub sleep: SleepStates,
+}
+
+/// The network adapter of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adapter {
+    /// Its hardware address.
+    pub hardware: String,
+    /// The mask of its network.
+    pub mask: String,
+    /// What it can wake the machine by, in the kernel's bits `WAKE_*`.
+    pub wakes: u32,
+    /// What of that is switched on.
+    pub wakes_now: u32,
+}
+
+/// What wakes a machine, by the kernel's bits (`NetworkAdapterBase::getWolString`).
+const WAKES: [(u32, &str); 7] = [
+    (1 << 0, "Physical Packet"),
+    (1 << 1, "UniCast Packet"),
+    (1 << 2, "MultiCast Packet"),
+    (1 << 3, "BroadCast Packet"),
+    (1 << 4, "ARP Packet"),
+    (MAGIC, "Magic Packet"),
+    (1 << 6, "Secure Magic Packet"),
+];
+/// What condor_rooster sends.
+const MAGIC: u32 = 1 << 5;
+
+impl Adapter {
+    /// Whether a magic packet wakes the machine.
+    pub fn is_wakeable(&self) -> bool {
+        self.wakes & self.wakes_now & MAGIC != 0
+    }
+
+    /// What is said of waking (`NetworkAdapterBase::publish`).
+    fn publish(&self, ad: &mut ClassAd) {
+        let words = |bits: u32| {
+            let known: Vec<&str> =
+                WAKES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| *word).collect();
+            if known.is_empty() { "NONE".to_owned() } else { known.join(",") }
+        };
+        ad.set("IsWakeOnLanSupported", self.wakes & MAGIC != 0);
+        ad.set("IsWakeOnLanEnabled", self.wakes_now & MAGIC != 0);
+        ad.set("IsWakeAble", self.is_wakeable());
+        ad.set("WakeOnLanSupportedFlags", words(self.wakes));
+        ad.set("WakeOnLanEnabledFlags", words(self.wakes_now));
+    }
 }
 
 /// What our own starter can do, in the words of `condor_starter -classad` (recording s30a).
@@ -80,9 +127,9 @@ pub(super) fn publish(knobs: &Knobs<'_>, world: &dyn World, around: &Surrounding
         ad.set(name, value);
     }
     // As NetworkAdapterBase and DaemonCore publish them.
-    if let Some((hardware, mask)) = &around.adapter {
-        ad.set("HardwareAddress", hardware.as_str());
-        ad.set("SubnetMask", mask.as_str());
+    if let Some(adapter) = &around.adapter {
+        ad.set("HardwareAddress", adapter.hardware.as_str());
+        ad.set("SubnetMask", adapter.mask.as_str());
     }
     let network = knobs.string("PRIVATE_NETWORK_NAME").unwrap_or_else(|| host.clone());
     ad.set("PrivateNetworkName", network);
@@ -220,20 +267,34 @@ fn abilities_of(said: &ClassAd, ad: &mut ClassAd) {
 }
 
 /// Attributes of a command socket and of sleeping, which stand in every slot ad of a real execution point.
-pub(super) fn constant(ad: &mut ClassAd) {
+pub(super) fn constant(adapter: Option<&Adapter>, ad: &mut ClassAd) {
     ad.set("HibernationLevel", 0i64);
     ad.set("HibernationState", "NONE");
     ad.set("HibernationSupportedStates", "");
-    for name in ["CanHibernate", "IsWakeAble", "IsWakeOnLanEnabled", "IsWakeOnLanSupported"] {
-        ad.set(name, false);
-    }
-    ad.set("WakeOnLanEnabledFlags", "NONE");
-    ad.set("WakeOnLanSupportedFlags", "NONE");
+    ad.set("CanHibernate", false);
+    adapter.cloned().unwrap_or_default().publish(ad);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classad::Value;
+
+    #[test]
+    fn what_wakes_a_machine_is_told_in_the_words_of_25_14() {
+        let adapter = |wakes, wakes_now| Adapter { wakes, wakes_now, ..Adapter::default() };
+        for (adapter, can, flags) in [
+            (adapter(0x7f, 0x21), true, "Physical Packet,Magic Packet"),
+            (adapter(0x7f, 0x01), false, "Physical Packet"),
+            (adapter(0, 0), false, "NONE"),
+        ] {
+            let mut ad = ClassAd::new();
+            adapter.publish(&mut ad);
+            assert_eq!(ad.literal("IsWakeAble"), Some(Value::Bool(can)), "{adapter:?}");
+            assert_eq!(ad.string("WakeOnLanEnabledFlags").map(|text| text.to_string()), Some(flags.into()));
+            assert_eq!(adapter.is_wakeable(), can);
+        }
+    }
 
     #[test]
     fn a_processor_is_described_by_its_first_entry() {

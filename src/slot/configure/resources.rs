@@ -73,6 +73,7 @@ pub(super) fn totals(
             swap: swap.max(0),
             disk: disk.max(0),
             custom,
+            backfill: false,
         },
         published,
     })

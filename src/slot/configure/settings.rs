@@ -75,12 +75,13 @@ pub fn configure(
     daemon_ad.set("Name", host.as_str());
     let cron = cron::jobs(&global, &config.view(world), quirks, daemon_ad);
     let mut common_dynamic = ClassAd::new();
-    machine::constant(&mut common_dynamic);
+    machine::constant(around.adapter.as_ref(), &mut common_dynamic);
     let power = PowerSettings {
         interval: u64::try_from(global.int("HIBERNATE_CHECK_INTERVAL", 0))
             .ok()
             .filter(|seconds| *seconds > 0)
             .map(Duration::from_secs),
+        wakeable: around.adapter.as_ref().is_some_and(machine::Adapter::is_wakeable),
         unwakeable: global.boolean("HIBERNATION_OVERRIDE_WOL", false),
         allowed: ends.hibernates,
         states: around.sleep.clone(),
@@ -197,6 +198,9 @@ impl Maker<'_> {
         statics.set("SlotType", kind.name());
         if kind == SlotKind::Partitionable {
             statics.set("PartitionableSlot", true);
+        }
+        if laid_out.amounts.backfill {
+            statics.set("BackfillSlot", true);
         }
         if let Some(broken) = &laid_out.broken {
             statics.set("SlotBrokenCode", i64::from(broken.code));

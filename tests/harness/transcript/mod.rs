@@ -129,7 +129,7 @@ fn fill(directory: &Path, options: &Options, number: usize, outcome: &mut Outcom
         return router::fill(directory, &subject, outcome);
     }
     if policy::is_one(directory) {
-        return policy::fill(directory, &subject, outcome);
+        return policy::fill(directory, &subject, options, outcome);
     }
     if alone::is_family(directory) {
         return alone::replay(directory, &subject, options, outcome);
@@ -221,8 +221,8 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     if directories.is_empty() {
         return Err("no scenario directory given: transcript DIR...".to_owned());
     }
-    // The router and the slots' policy are replayed in this process.
-    let programs = directories.iter().any(|path| !router::is_one(path) && !policy::is_one(path));
+    // The router is replayed in this process.
+    let programs = directories.iter().any(|path| !router::is_one(path));
     if programs && options.programs.as_os_str().is_empty() {
         options.programs = super::programs::find(&["htc-slot-run", "htc-starter-run"])?;
     }

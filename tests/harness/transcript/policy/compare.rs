@@ -54,11 +54,6 @@ pub fn compare(
         });
     }
     if std::env::var_os("HTC_REPLAY_SAID").is_some() {
-        for happening in &recording.happenings {
-            if let Some(verb) = happening.what.verb() {
-                println!("{}: +{:.3} htc-slot-run {verb}", outcome.name, happening.at);
-            }
-        }
         played.said.iter().for_each(|line| println!("{}: {line}", outcome.name));
         for (slot, changes) in &played.states {
             let all: Vec<String> = changes.iter().map(said).collect();

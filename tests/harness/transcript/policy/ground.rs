@@ -12,7 +12,7 @@ use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::slot::{
-    BenchmarkSettings, Limits, Settings, SleepState, SleepStates, Surroundings, configure,
+    Adapter, BenchmarkSettings, Limits, Settings, SleepState, SleepStates, Surroundings, configure,
 };
 use htc_hooks::world::World;
 
@@ -180,7 +180,11 @@ fn measured(ad: &ads::Attributes) -> Surroundings {
         ad.iter().filter(|(name, _)| told(name)).map(|(name, value)| format!("{name} = {value}\n")).collect();
     Surroundings {
         address: "<127.0.0.1:9618?addrs=127.0.0.1-9618>".to_owned(),
-        adapter: ad.get("HardwareAddress").map(|_| (text("HardwareAddress", ""), text("SubnetMask", ""))),
+        adapter: ad.get("HardwareAddress").map(|_| Adapter {
+            hardware: text("HardwareAddress", ""),
+            mask: text("SubnetMask", ""),
+            ..Adapter::default()
+        }),
         no_execute: None,
         disk_free: number("TotalDisk", 82_296_812),
         disk_total: number("DetectedDisk", 264_212_084),

@@ -19,8 +19,11 @@ pub struct Happening {
 /// What came from outside.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// The startd begins, again perhaps.
-    Start,
+    /// The startd makes its slots, again perhaps.
+    Start {
+        /// When its process began, in seconds since the start of the recording.
+        since: f64,
+    },
     /// The attributes that a cron job prints from now on.
     Printed(Vec<(String, Option<String>)>),
     /// A cron job has ended and printed this.
@@ -124,43 +127,40 @@ pub enum What {
 }
 
 impl What {
-    /// What would do the same to a running `htc-slot-run`, where that can be asked for it.
-    pub fn verb(&self) -> Option<String> {
+    /// The words behind `htc-slot-run` that do the same to a running one, where it can be asked for it. What a job's own starter tells,
+    /// cron jobs print and people do to the machine is not asked for.
+    pub fn words(&self) -> Option<Vec<String>> {
+        let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+        let with = |words: &[&str], option: &str, is: bool| {
+            let mut words = line(words);
+            words.extend(is.then(|| option.to_owned()));
+            words
+        };
         Some(match self {
             What::Request { slot, lease, preempts, .. } => {
-                let preempts = if preempts.is_empty() {
-                    String::new()
-                } else {
-                    format!(" --preempt {}", preempts.join(","))
-                };
-                format!("claim {slot} --lease {lease}{preempts} --ads JOB")
+                let mut words = line(&["claim", slot, "--lease", &lease.to_string(), "--ads", "JOB"]);
+                if !preempts.is_empty() {
+                    words.extend(line(&["--preempt", &preempts.join(",")]));
+                }
+                words
             }
-            What::Activate { slot, job: (cluster, process) } => {
-                format!("activate {slot} --ads {cluster}.{process}")
-            }
-            What::Deactivate { slot, how } => {
-                format!("deactivate {slot}{}", if *how == "forcibly" { " --fast" } else { "" })
-            }
-            What::Release { slot, waiting } => {
-                format!("release-claim {slot}{}", if *waiting { " --waiting" } else { "" })
-            }
-            What::Match { slot } => format!("match {slot}"),
-            What::Vacate { slot, fast } => {
-                let slot = slot.as_ref().map_or_else(String::new, |slot| format!(" {slot}"));
-                format!("vacate{slot}{}", if *fast { " --fast" } else { "" })
-            }
-            What::Suspend { slot, stop } => format!("{} {slot}", if *stop { "suspend" } else { "continue" }),
-            What::Drain(words) => {
-                let words: Vec<String> =
-                    words.iter().filter(|word| !word.contains('@')).map(quoted).collect();
-                format!("drain {}", words.join(" ")).trim_end().to_owned()
-            }
-            What::CancelDrain => "undrain".to_owned(),
-            What::ShutDown("graceful") => "off".to_owned(),
-            What::ShutDown(how) => format!("off --{how}"),
-            What::Reconfigure => "reconfig".to_owned(),
-            What::Status(_) => "status".to_owned(),
-            What::Start
+            What::Activate { slot, .. } => line(&["activate", slot, "--ads", "JOB"]),
+            // That its job is done a shadow knows from the starter; here the starter's end says it.
+            What::Deactivate { how: "job_done", .. } => return None,
+            What::Deactivate { slot, how } => with(&["deactivate", slot], "--fast", *how == "forcibly"),
+            What::Release { slot, waiting } => with(&["release-claim", slot], "--waiting", *waiting),
+            What::Match { slot } => line(&["match", slot]),
+            What::Vacate { slot: None, fast } => with(&["vacate"], "--fast", *fast),
+            What::Vacate { slot: Some(slot), fast } => with(&["vacate", slot], "--fast", *fast),
+            What::Suspend { slot, stop: true } => line(&["suspend", slot]),
+            What::Suspend { slot, stop: false } => line(&["continue", slot]),
+            What::Drain(words) => drain(words),
+            What::CancelDrain => line(&["undrain"]),
+            What::ShutDown("graceful") => line(&["off"]),
+            What::ShutDown(how) => line(&["off", &format!("--{how}")]),
+            What::Reconfigure => line(&["reconfig"]),
+            What::Status(_) => line(&["status"]),
+            What::Start { .. }
             | What::Printed(_)
             | What::CronOutput { .. }
             | What::FinalUpdate { .. }
@@ -171,6 +171,12 @@ impl What {
             | What::Configure(_)
             | What::Touched => return None,
         })
+    }
+
+    /// The same as a line for a shell.
+    pub fn verb(&self) -> Option<String> {
+        let words = self.words()?;
+        Some(words.iter().map(quoted).collect::<Vec<_>>().join(" "))
     }
 
     /// The slot it is about.
@@ -202,6 +208,24 @@ impl What {
                 | What::BenchmarksEnded
         )
     }
+}
+
+/// condor_drain's words as ours: what several words belong to is one. The last of several speeds counts there, ours are told that they
+/// exclude one another.
+fn drain(words: &[String]) -> Vec<String> {
+    let is_speed = |word: &&String| ["-graceful", "-quick", "-fast"].contains(&word.as_str());
+    let speed = words.iter().rfind(is_speed);
+    let counts = |word: &&String| !is_speed(word) || Some(*word) == speed;
+    let mut ours = vec!["drain".to_owned()];
+    for word in words.iter().filter(counts).filter(|word| !word.contains('@')) {
+        let takes_text = |option: &String| ["-reason", "-check", "-start"].contains(&option.as_str());
+        let goes_on = ours.len() > 2 && takes_text(&ours[ours.len() - 2]);
+        match ours.last_mut().filter(|_| goes_on && !word.starts_with('-')) {
+            Some(text) => *text += &format!(" {word}"),
+            None => ours.push(word.clone()),
+        }
+    }
+    ours
 }
 
 /// A word as a shell takes it.

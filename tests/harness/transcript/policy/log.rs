@@ -31,7 +31,7 @@ pub struct Log {
     drain: Vec<String>,
     cancelled: f64,
     fetched: f64,
-    begins: bool,
+    begins: Option<f64>,
     /// When the backfill clients of slots were told to end.
     killing: BTreeMap<String, f64>,
     /// Dynamic slots that were killed while busy.
@@ -89,7 +89,7 @@ impl Log {
         } else if text.contains("received VACATE_ALL_FAST command") {
             self.add(at, What::Vacate { slot: None, fast: true });
         } else if text.starts_with("** condor_startd") {
-            self.begins = true;
+            self.begins = Some(at);
         } else if text.starts_with("Got SIG") {
             let mut asked = before.iter().rev().take_while(|it| it.at > at - ASKED);
             let how = match text {
@@ -107,8 +107,11 @@ impl Log {
 
     fn of_slot(&mut self, line: &Line, slot: &str) {
         let (at, text) = (line.at, line.text.as_str());
-        if text.starts_with("New ") && text.contains("lot of type") && std::mem::take(&mut self.begins) {
-            self.add(at, What::Start);
+        if text.starts_with("New ")
+            && text.contains("lot of type")
+            && let Some(since) = self.begins.take()
+        {
+            self.add(at, What::Start { since });
         }
         if text == "Changing activity: Busy -> Killing" {
             self.killing.insert(slot.to_owned(), at);

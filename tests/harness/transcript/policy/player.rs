@@ -22,6 +22,7 @@ use super::super::Result;
 use super::ground::Ground;
 use super::happening::{Happening, What};
 use super::recording::{Change, Recording};
+use super::verbs::Verbs;
 
 /// How long is waited for slots that are not as far as the recorded ones, in seconds.
 const PATIENCE: f64 = 8.0;
@@ -85,11 +86,17 @@ struct Player<'a> {
     lag: f64,
     /// Whether benchmarks run: cron jobs wait for their end.
     benchmarking: bool,
+    /// Where what is asked for comes from, if verbs do.
+    verbs: Option<&'a Verbs>,
     played: Played,
 }
 
-/// Plays it from its start to its end.
-pub fn play(recording: &Recording, (phase, lag): (f64, f64)) -> Result<Played> {
+/// Plays it from its start to its end; what came from outside is asked for by verbs, where there are such.
+pub fn play<'a>(
+    recording: &'a Recording,
+    (phase, lag): (f64, f64),
+    verbs: Option<&'a Verbs>,
+) -> Result<Played> {
     let ground = Ground::lay(recording)?;
     let micros = (recording.epoch * 1e6).max(0.0);
     let begun = Now { wall_us: micros as i64, monotonic_us: micros as u64 };
@@ -116,6 +123,7 @@ pub fn play(recording: &Recording, (phase, lag): (f64, f64)) -> Result<Played> {
         lag,
         benchmarking: false,
         learned: BTreeMap::new(),
+        verbs,
         played: Played::default(),
     };
     player.played.local = player.ground.local().display().to_string();
@@ -199,13 +207,13 @@ impl Player<'_> {
                 let start = self.started() + self.phase + self.lag;
                 start + ((happening.at + 0.03 - start) / period).ceil() * period
             }
-            (What::Start, _) => happening.at + self.phase,
+            (What::Start { .. }, _) => happening.at + self.phase,
             _ => happening.at,
         }
     }
 
     fn started(&self) -> f64 {
-        let starts = self.recording.happenings.iter().filter(|it| matches!(it.what, What::Start));
+        let starts = self.recording.happenings.iter().filter(|it| matches!(it.what, What::Start { .. }));
         starts.map(|it| it.at).filter(|at| *at <= self.seconds()).fold(0.0, f64::max)
     }
 
@@ -276,8 +284,9 @@ impl Player<'_> {
 
     fn happen(&mut self, happening: Happening) -> Result<()> {
         let command = |slot: String, command: ClaimCommand| Event::Command { slot, command };
+        let what = happening.what.clone();
         let event = match happening.what {
-            What::Start => return self.start(),
+            What::Start { since } => return self.start(happening.at - since),
             What::Configure(lines) => {
                 self.ground.add(&lines);
                 return Ok(());
@@ -337,7 +346,14 @@ impl Player<'_> {
                 None => return Ok(()),
             },
             What::StarterExited { slot } => match self.starters.remove(&slot) {
-                Some(starter) => Event::StarterExited { starter, exit: Exit::Code(0) },
+                Some(starter) => {
+                    let mut waiting = VecDeque::new();
+                    if let Some(key) = self.key_of(&slot) {
+                        self.monitored(key, false, &mut waiting);
+                    }
+                    waiting.into_iter().for_each(|event| self.step(event));
+                    Event::StarterExited { starter, exit: Exit::Code(0) }
+                }
                 None => return Ok(()),
             },
             What::JobUpdate { slot, lines } => match self.starters.get(&slot) {
@@ -371,6 +387,10 @@ impl Player<'_> {
                 _ => Shutdown::Graceful,
             }),
         };
+        let event = match self.verbs {
+            Some(verbs) => verbs.event(&what, event)?,
+            None => event,
+        };
         self.step(event);
         // A startd sends its ads when a slot has changed, before it measures anew.
         self.keep_ads();
@@ -382,7 +402,8 @@ impl Player<'_> {
         how
     }
 
-    fn start(&mut self) -> Result<()> {
+    /// Slots are made so long after the process began.
+    fn start(&mut self, after: f64) -> Result<()> {
         self.ground.measured_at(self.recording, self.seconds())?;
         let settings = self.ground.settings()?;
         self.cron = CronAds::new(Quirks::Reference);
@@ -390,7 +411,9 @@ impl Player<'_> {
         self.benchmarked.configure(&settings.benchmarks.jobs);
         self.benchmarks = settings.benchmarks.clone();
         let world: Rc<dyn htc_hooks::world::World> = self.ground.world.clone();
-        self.machine = Some(ExecutionPoint::new(settings, world, self.now));
+        let micros = (after * 1e6) as i64;
+        let began = Now { wall_us: self.now.wall_us - micros, ..self.now };
+        self.machine = Some(ExecutionPoint::new(settings, world, began));
         self.starters.clear();
         self.hooks.clear();
         self.asked_to_end = false;
@@ -504,9 +527,31 @@ impl Player<'_> {
                 self.pids += 1;
                 let name = if call.backfill { CLIENT.to_owned() } else { id(call.slot) };
                 self.starters.insert(name, call.starter);
+                if !call.backfill {
+                    self.monitored(call.slot, true, waiting);
+                }
                 waiting.push_front(Event::StarterSpawned { starter: call.starter, pid: self.pids });
             }
         }
+    }
+
+    fn key_of(&self, slot: &str) -> Option<SlotKey> {
+        let machine = self.machine.as_ref()?;
+        machine.slots().find(|(_, id, ..)| *id == slot).map(|(key, ..)| key)
+    }
+
+    /// Monitors of resources count a job's part from its begin to its end.
+    fn monitored(&mut self, slot: SlotKey, begins: bool, waiting: &mut VecDeque<Event>) {
+        let Some(machine) = &self.machine else { return };
+        if machine.cron_settings().jobs.iter().all(|job| job.metrics.is_empty()) {
+            return;
+        }
+        let Some(ad) = machine.live_ad(slot) else { return };
+        match begins {
+            true => self.cron.job_begins(ad, &*self.ground.world),
+            false => self.cron.job_ends(ad, &*self.ground.world),
+        }
+        waiting.push_back(Event::Cron(Box::new(self.cron.clone())));
     }
 
     fn hook(&mut self, call: HookCall, waiting: &mut VecDeque<Event>) {

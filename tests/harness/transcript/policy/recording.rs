@@ -213,10 +213,12 @@ impl Recording {
                 }
             } else if name != "job"
                 && !starter.iter().any(|hook| name.ends_with(hook))
-                && let Some(at) = number("end_s")
+                && let Some(end) = number("end_s")
             {
-                let what = What::CronOutput { program: name.to_owned(), stdout };
-                self.happenings.push(Happening { at, what, after: Changes::new() });
+                for (at, stdout) in rounds(number("start_s").unwrap_or(end), end, &stdout) {
+                    let what = What::CronOutput { program: name.to_owned(), stdout };
+                    self.happenings.push(Happening { at, what, after: Changes::new() });
+                }
             }
         }
         self.fetches.sort_by(|a, b| a.at.total_cmp(&b.at));
@@ -293,6 +295,30 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// What a cron job printed, and when. One that runs on prints its records again and again, every so many whole seconds from its start;
+/// any other is heard at its end.
+fn rounds(start: f64, end: f64, stdout: &[u8]) -> Vec<(f64, Vec<u8>)> {
+    let lines: Vec<&[u8]> = stdout.split_inclusive(|byte| *byte == b'\n').collect();
+    let Some(last) = lines.iter().rfind(|line| line.starts_with(b"-")) else {
+        return vec![(end, stdout.to_vec())];
+    };
+    let mut rounds = vec![Vec::new()];
+    for line in &lines {
+        if let Some(round) = rounds.last_mut() {
+            round.extend_from_slice(line);
+        }
+        if line == last {
+            rounds.push(Vec::new());
+        }
+    }
+    rounds.retain(|round| !round.is_empty());
+    let every = ((end - start) / rounds.len() as f64).round();
+    if rounds.len() < 2 || every < 1.0 {
+        return vec![(end, stdout.to_vec())];
+    }
+    rounds.into_iter().enumerate().map(|(number, round)| (start + every * number as f64, round)).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,57 @@
+//! What of the network wakes this machine: the kernel's answer to ETHTOOL_GWOL, for which there is no safe call
+//! (`LinuxNetworkAdapter::detectWOL`).
+
+#![allow(unsafe_code)]
+
+use std::os::fd::AsRawFd;
+
+use nix::libc;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+/// `struct ethtool_wolinfo` (linux/ethtool.h).
+#[repr(C)]
+#[derive(Default)]
+struct WakeInfo {
+    command: u32,
+    supported: u32,
+    enabled: u32,
+    password: [u8; 6],
+}
+
+/// ETHTOOL_GWOL.
+const GET: u32 = 5;
+
+/// The bits `WAKE_*` of what an adapter knows and of what of that is switched on; none for one that does not say, or not to us.
+pub(super) fn of_adapter(name: &str) -> (u32, u32) {
+    let mut info = WakeInfo { command: GET, ..WakeInfo::default() };
+    let Ok(socket) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else {
+        return (0, 0);
+    };
+    let mut letters = [0; libc::IFNAMSIZ];
+    // The last one stays the NUL.
+    if name.len() >= letters.len() {
+        return (0, 0);
+    }
+    for (letter, byte) in letters.iter_mut().zip(name.bytes()) {
+        *letter = byte as libc::c_char;
+    }
+    let mut request = libc::ifreq {
+        ifr_name: letters,
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut info).cast() },
+    };
+    // SAFETY: the request names a buffer as large as the kernel writes for this command, and both outlive the call.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    if done < 0 { (0, 0) } else { (info.supported, info.enabled) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_adapter_wakes_nobody_and_one_that_is_not_there_neither() {
+        for name in ["lo", "no-such-adapter", "a-name-that-is-longer-than-any"] {
+            assert_eq!(of_adapter(name), (0, 0), "{name}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What came to a recorded startd from negotiators, schedds, shadows and people, asked for by verbs: `htc-slot-run claim slot1 ...` runs
+//! as a process, its request comes over a socket, and what the execution point makes of it is what the machine gets.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use htc_hooks::classad::ClassAd;
+use htc_hooks::classad::format::long;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::runner::slot::{Answer, Request};
+use htc_hooks::slot::{ClaimCommand, Event};
+
+use super::super::Result;
+use super::happening::What;
+
+/// How long a verb may take to ask.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Where verbs ask.
+pub struct Verbs {
+    program: PathBuf,
+    place: tempfile::TempDir,
+    socket: PathBuf,
+    listener: UnixListener,
+}
+
+impl Verbs {
+    /// Listens; `programs` is where ours are.
+    pub fn new(programs: &Path) -> Result<Self> {
+        let place = tempfile::tempdir().map_err(|error| format!("a directory for verbs: {error}"))?;
+        let socket = place.path().join("control");
+        let listener = UnixListener::bind(&socket).map_err(|error| format!("a socket for verbs: {error}"))?;
+        listener.set_nonblocking(true).map_err(|error| format!("a socket for verbs: {error}"))?;
+        Ok(Verbs { program: programs.join("htc-slot-run"), place, socket, listener })
+    }
+
+    /// The event that a verb is, instead of `direct`; that one where no verb says it.
+    pub fn event(&self, what: &What, direct: Event) -> Result<Event> {
+        let Some(mut words) = what.words() else { return Ok(direct) };
+        if let Event::Command { command: ClaimCommand::Request(request), .. } = &direct {
+            words.extend(["--schedd".to_owned(), request.schedd.to_string()]);
+        }
+        let ad = match &direct {
+            Event::Command { command: ClaimCommand::Request(request), .. } => Some(&request.job),
+            Event::Command { command: ClaimCommand::Activate(job), .. } => Some(&**job),
+            _ => None,
+        };
+        let mut child = self.start(&words, ad)?;
+        let told = self.hear(&mut child);
+        let output = child.wait_with_output().map_err(|error| format!("{words:?}: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (request, ad) = told.map_err(|error| format!("{words:?}: {error}: {said}"))?;
+        if !output.status.success() {
+            return Err(format!("{words:?} ended with {}: {said}", output.status));
+        }
+        let event = request.event(ad, "127.0.0.1", Quirks::Reference);
+        let event = event.map_err(|error| format!("{words:?}: {error}"))?;
+        // A configuration that is read again is the runner's to read.
+        Ok(event.unwrap_or(direct))
+    }
+
+    fn start(&self, words: &[String], ad: Option<&ClassAd>) -> Result<Child> {
+        let file = self.place.path().join("JOB");
+        if let Some(ad) = ad {
+            std::fs::write(&file, long::print(ad)).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+        let mut command = Command::new(&self.program);
+        command.current_dir(self.place.path()).args(words).arg("--control").arg(&self.socket);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().map_err(|error| format!("{}: {error}", self.program.display()))
+    }
+
+    /// Hears one request, with its ad, and says that it is done.
+    fn hear(&self, child: &mut Child) -> Result<(Request, Vec<u8>)> {
+        let begun = Instant::now();
+        let stream = loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => break stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.to_string()),
+            }
+            let ended = child.try_wait().map_err(|error| error.to_string())?;
+            if ended.is_some() || begun.elapsed() > PATIENCE {
+                return Err("it asked for nothing".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        heard(&stream).map_err(|error| error.to_string())
+    }
+}
+
+fn heard(stream: &UnixStream) -> std::io::Result<(Request, Vec<u8>)> {
+    stream.set_nonblocking(false)?;
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let request: Request = serde_json::from_str(&line)?;
+    let mut ad = vec![0; request.ad_length];
+    reader.read_exact(&mut ad)?;
+    let answer = serde_json::to_vec(&Answer { ok: true, request_id: Some(1), ..Answer::default() })?;
+    (&mut &*stream).write_all(&answer)?;
+    Ok((request, ad))
+}
