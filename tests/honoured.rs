@@ -13,7 +13,7 @@ use htc_hooks::honoured::{self, Row, Standing, attribute, attributes, parameter,
 const CHECKED: [&str; 2] = ["ENCRYPT_EXECUTE_DIRECTORY", "STARTER_UPDATE_INTERVAL_TIMESLICE"];
 
 /// Read, and yet not done: they stand in the ads of slots, where other expressions may refer to them.
-const PUBLISHED: [&str; 3] = ["PERIODIC_CHECKPOINT", "STARTD_REHOME_ALLOW_REBOOT", "Unhibernate"];
+const PUBLISHED: [&str; 2] = ["PERIODIC_CHECKPOINT", "STARTD_REHOME_ALLOW_REBOOT"];
 
 /// Words of the code that are names of parameters by chance, or were names of some in older versions.
 const WORDS: [&str; 2] = ["JOB_ROUTER", "NAMED_CHROOT"];

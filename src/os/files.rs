@@ -139,6 +139,9 @@ pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
+/// What the names of files begin with that [`replace`] is writing: whoever is killed meanwhile leaves one.
+pub const UNFINISHED: &str = ".replace";
+
 /// Writes a whole file under a temporary name and puts it in place, so that nobody ever sees half of it.
 ///
 /// # Errors
@@ -146,7 +149,7 @@ pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 pub fn replace(path: &Path, content: &[u8], mode: u32, owner: Option<&Identity>) -> io::Result<()> {
     use std::io::Write;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".replace").tempfile_in(directory)?;
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
     file.write_all(content)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
     if let Some(owner) = owner {

@@ -195,6 +195,19 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
     remove_base(&base());
 }
 
+/// Of 1,000 kills one or two come between a file and its record, or in the middle of a file.
+#[test]
+fn what_was_being_written_when_a_run_was_killed_is_removed() {
+    let point = Point::new();
+    assert_eq!(point.run().status, Some(0));
+    let state = point.path("log/htc-slot-run");
+    for name in [".replaceAbCdEf", "job.1795429210.3.ad", "unknown.job.1.2.ad"] {
+        std::fs::write(state.join(name), "ClusterId = 1\n").unwrap();
+    }
+    assert_eq!(point.run().status, Some(0));
+    assert_eq!(names(&state), ["journal", "journal.lock", "unknown.job.1.2.ad"]);
+}
+
 #[test]
 fn all_jobs_of_a_partitionable_slot_go_back_when_the_runner_is_killed() {
     let mut point = Point::new()

@@ -55,6 +55,7 @@ KILL = TotalLoadAvg == 4
 MaxJobRetirementTime = 10
 MachineMaxVacateTime = 5
 MATCH_TIMEOUT = 20
+KILLING_TIMEOUT = 9
 RANK = TARGET.Prio
 ENABLE_BACKFILL = true
 BACKFILL_SYSTEM = BOINC
@@ -69,8 +70,10 @@ T_HOOK_REPLY_FETCH = /bin/true";
 
 /// MATCH_TIMEOUT of the policy, in seconds.
 const MATCH_TIMEOUT: u64 = 20;
-/// MachineMaxVacateTime and KILLING_TIMEOUT of the policy: vacating becomes killing then.
+/// MachineMaxVacateTime of the policy.
 const VACATE_TIME: u64 = 5;
+/// KILLING_TIMEOUT of the policy.
+const KILLING_TIMEOUT: u64 = 9;
 /// Timers of a second, and a poll.
 const LATE: u64 = 3;
 
@@ -106,11 +109,20 @@ fn thing() -> impl Strategy<Value = Thing> {
     ]
 }
 
+/// How a starter was told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    Nothing,
+    Softly,
+    Hard,
+    Killed,
+}
+
 struct Driver {
     point: ExecutionPoint,
     now: Now,
-    /// Starters that run: their slots, whether for backfill, and whether they were told to end.
-    starters: BTreeMap<StarterId, (SlotKey, bool, bool)>,
+    /// Starters that run: their slots, whether for backfill, and how they were told to end.
+    starters: BTreeMap<StarterId, (SlotKey, bool, Told)>,
     fetches: Vec<(SlotKey, HookRun)>,
     replies: usize,
     answered: usize,
@@ -151,14 +163,18 @@ impl Driver {
             for action in self.point.step(self.now, event) {
                 match action {
                     Action::SpawnStarter(call) => {
-                        self.starters.insert(call.starter, (call.slot, call.backfill, false));
+                        self.starters.insert(call.starter, (call.slot, call.backfill, Told::Nothing));
                         events.push(Event::StarterSpawned { starter: call.starter, pid: 77 });
                     }
                     Action::SignalStarter { starter, signal, .. } => {
-                        if !matches!(signal, StarterSignal::Suspend | StarterSignal::Continue)
-                            && let Some(running) = self.starters.get_mut(&starter)
-                        {
-                            running.2 = true;
+                        let told = match signal {
+                            StarterSignal::Soft => Told::Softly,
+                            StarterSignal::Hard => Told::Hard,
+                            StarterSignal::Kill => Told::Killed,
+                            StarterSignal::Suspend | StarterSignal::Continue => Told::Nothing,
+                        };
+                        if let Some(running) = self.starters.get_mut(&starter) {
+                            running.2 = running.2.max(told);
                         }
                     }
                     Action::RunHook(call) => match call.hook {
@@ -359,13 +375,19 @@ impl Driver {
             if (stay.0, stay.1) != (*state, *activity) {
                 *stay = (*state, *activity, now);
             }
-            let most = match (state, activity) {
-                (State::Matched, _) => MATCH_TIMEOUT,
-                (State::Preempting, Activity::Vacating) => VACATE_TIME,
+            // A starter that does not listen keeps its slot; what it is told is another thing then.
+            let (most, told) = match (state, activity) {
+                (State::Matched, _) => (MATCH_TIMEOUT, Told::Killed),
+                (State::Preempting, Activity::Vacating) => (VACATE_TIME, Told::Hard),
+                (State::Preempting, Activity::Killing) => (KILLING_TIMEOUT, Told::Killed),
                 _ => continue,
             };
             let stayed = (now - stay.2) / 1_000_000;
-            assert!(stayed <= most + LATE, "{id} is {state}/{activity} for {stayed} s");
+            let starter = self.starters.values().find(|(slot, backfill, _)| slot == key && !backfill);
+            assert!(
+                stayed <= most + LATE || starter.is_some_and(|starter| starter.2 >= told),
+                "{id} is {state}/{activity} for {stayed} s, and its starter was told {starter:?}"
+            );
         }
     }
 
@@ -378,8 +400,12 @@ impl Driver {
                 self.step(Event::HookEnded { run, stdout: Vec::new(), cut: false });
             }
             self.step(Event::BenchmarksEnded);
-            let told: Vec<StarterId> =
-                self.starters.iter().filter(|(_, running)| running.2).map(|(starter, _)| *starter).collect();
+            let told: Vec<StarterId> = self
+                .starters
+                .iter()
+                .filter(|(_, running)| running.2 > Told::Nothing)
+                .map(|(starter, _)| *starter)
+                .collect();
             told.into_iter().for_each(|starter| self.ends(starter));
         }
         for (_, id, state, activity) in self.slots() {

@@ -127,11 +127,22 @@ impl RunJournal {
             found.owed.push(Owed { accepted, slot, job, ad });
         }
         self.file.compact(&self.open)?;
-        let needed = |ad: &PathBuf| self.open.iter().any(|record| record.ad() == Some(ad));
-        for ad in left.iter().filter_map(Record::ad).filter(|ad| !needed(ad)) {
-            drop(fs::remove_file(ad));
-        }
+        self.sweep();
         Ok(found)
+    }
+
+    /// Removes ads that no record names and files that were being written: what a run leaves that is killed in between.
+    fn sweep(&self) {
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_ad = name.starts_with("job.") && name.ends_with(".ad");
+            let is_needed = || self.open.iter().any(|record| record.ad() == Some(&path));
+            if name.starts_with(files::UNFINISHED) || (is_ad && !is_needed()) {
+                drop(fs::remove_file(path));
+            }
+        }
     }
 
     /// A call whose end nobody saw.
