@@ -75,7 +75,12 @@ fn while_a_job_from_before_runs_a_drain_takes_those_that_its_start_admits() {
     let starter = "#!/bin/sh\ncat > \"$HOME/job.$$\"\n\
                    if grep -q 'ClusterId = 1$' \"$HOME/job.$$\"; then while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done; fi\n\
                    cat \"$HOME/job.$$\"\necho 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
+    // The first job is the first slot's, whichever of the two is faster.
+    let fetch = "#!/bin/sh\nad=$(cat)\nfor file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n\
+                 case $ad in *'SlotID = 2'*) [ \"${file##*/}\" = 1 ] && exit 0;; esac\n\
+                 mv \"$file\" \"$HOME/taken/\" && exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
     let point = Point::new()
+        .hook("fetch", fetch)
         .knob("NUM_SLOTS_TYPE_1 = 2")
         .knob("SLOT_TYPE_1 = 50%")
         .knob("MaxJobRetirementTime = 100000")
