@@ -177,11 +177,8 @@ impl<'a, W: Write> Results<'a, W> {
         if self.wants_whole() && work.constraint.is_none() {
             return None;
         }
-        let exprs =
-            work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(self.mask.expressions());
-        let mut skim = Skim::of(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))?;
-        ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.want(name.into()));
-        Some(skim)
+        let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by);
+        self.mask.wanted(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))
     }
 
     /// Whether ads are printed as such.

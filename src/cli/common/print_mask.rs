@@ -3,6 +3,7 @@
 //! An ad is first rendered to a row of values and then displayed, since with headings the columns are as wide as the
 //! widest value of all ads.
 
+use crate::classad::stream::Skim;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::world::World;
 
@@ -210,6 +211,21 @@ impl PrintMask {
     /// The expressions of the columns, for projections.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         self.columns.iter().filter_map(|column| column.source.expr())
+    }
+
+    /// What the columns and some expressions look at in an ad; none where that may be anything.
+    pub fn wanted<'e>(&'e self, exprs: impl Iterator<Item = &'e Expr>) -> Option<Skim> {
+        let mut skim = Skim::of(exprs.chain(self.expressions()))?;
+        for column in &self.columns {
+            match &column.source {
+                // An attribute may have any text for a name.
+                Source::Attribute { name, .. } => skim.want(name.as_slice().into()),
+                Source::JobId => {
+                    ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.want(name.into()))
+                }
+            }
+        }
+        Some(skim)
     }
 
     /// Whether a format has more conversions than values, for which the reference prints what lies in memory.

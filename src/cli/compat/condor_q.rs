@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Read, Write};
 use super::condor_q_options::QueueOptions;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
-use crate::classad::stream::{Delimiter, ReferenceReader};
+use crate::classad::stream::{Delimiter, ReferenceReader, Skim};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Session, Status};
 use crate::os::RealWorld;
@@ -56,10 +56,19 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut jobs = Jobs::default();
     let mut reader = ReferenceReader::new(read, options.form, Delimiter::Queue);
+    let mut skim = options.wanted(constraint.as_ref());
+    let mut used = ClassAd::new();
     // What cannot be read ends the list without a word, as it does in the reference.
-    while let Ok(Some(ad)) = reader.next_ad() {
+    while let Ok(Some(ad)) = match &mut skim {
+        Some(skim) => reader.next_part(skim, used),
+        None => reader.next_ad(),
+    } {
+        used = ClassAd::new();
         if !holds(constraint.as_ref(), &ad, &world) {
-            reader.reuse(ad);
+            match skim {
+                Some(_) => used = ad,
+                None => reader.reuse(ad),
+            }
         } else if !jobs.add(ad, &world) {
             session.tell("Error: Two results with the same ID.\n");
         }
@@ -76,6 +85,16 @@ pub(super) fn holds(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) 
 }
 
 impl QueueOptions {
+    /// What is wanted of each ad, where that can be told beforehand: with columns.
+    fn wanted(&self, constraint: Option<&Expr>) -> Option<Skim> {
+        if self.long.is_some() {
+            return None;
+        }
+        let mut skim = self.mask.wanted(constraint.into_iter())?;
+        ["ClusterId", "ProcId", "JobSetId"].into_iter().for_each(|name| skim.want(name.into()));
+        Some(skim)
+    }
+
     /// Prints jobs of a queue that the constraint keeps, as many as are wanted, as ads or in columns.
     ///
     /// # Errors

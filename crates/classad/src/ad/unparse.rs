@@ -12,7 +12,7 @@ use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::numbers::{self, push_int};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::times;
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Kept, Node, NodeId, Tree, UnaryOp};
+use crate::syntax::tree::{ABSOLUTE, BinaryOp, Kept, Node, NodeId, Print, Tree, UnaryOp};
 
 /// The forms an expression is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub(crate) fn pretty(expr: &Expr) -> BString {
     out.into()
 }
 
-fn scalar(value: Scalar<&[u8]>, form: Form, out: &mut Vec<u8>) {
+pub(crate) fn scalar(value: Scalar<&[u8]>, form: Form, out: &mut Vec<u8>) {
     match value {
         Scalar::Undefined => out.extend_from_slice(b"undefined"),
         Scalar::Error => out.extend_from_slice(b"error"),
@@ -424,20 +424,26 @@ fn pretty_ad<'t>(tree: &'t Tree, (first, count): (u32, u32), indent: &mut usize,
     todo.extend([Task::Indent(-4), Task::Line(outer + 4), Task::Text("]"), Task::Indent(-4)]);
 }
 
+/// Prints values of long ads.
+struct OldForm;
+
+impl Print for OldForm {
+    const FORM: Kept = Kept::Old;
+
+    fn tree(tree: &Tree, root: NodeId, out: &mut Vec<u8>) {
+        node(tree, root, Form::Old, out);
+    }
+
+    fn scalar(value: Scalar<&[u8]>, out: &mut Vec<u8>) {
+        scalar(value, Form::Old, out);
+    }
+}
+
 /// The value of an attribute as it stands in its ad.
 pub(crate) fn slot(ad: &ClassAd, slot: &Slot, form: Form, out: &mut Vec<u8>) {
     match slot {
-        Slot::Expr(root, tree) => {
-            let print = || {
-                let mut text = Vec::new();
-                node(tree, *root, Form::Old, &mut text);
-                text
-            };
-            match tree.kept_text(*root, Kept::Old, print) {
-                Some(text) if form == Form::Old => out.extend_from_slice(text),
-                _ => node(tree, *root, form, out),
-            }
-        }
+        Slot::Expr(root, tree) if form == Form::Old => tree.push_form::<OldForm>(*root, out),
+        Slot::Expr(root, tree) => node(tree, *root, form, out),
         plain => {
             if let Some(value) = ad.scalar(plain) {
                 scalar(value, form, out);

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::syntax::tree::{Node, NodeId, Tree};
+use crate::syntax::tree::{Node, NodeId, Patterns, Tree};
 
 /// Longer numbers are left to the parser.
 const DIGITS: usize = 18;
@@ -104,6 +104,8 @@ pub(crate) struct Example {
     tree: Arc<Tree>,
     /// For each place the node that it decides; none where that is not certain.
     decided: Option<Box<[NodeId]>>,
+    /// How what is made is printed.
+    patterns: Arc<Patterns>,
     /// Nodes with a part of the text: how many places stand before each.
     texts: Box<[(NodeId, u32)]>,
 }
@@ -121,7 +123,8 @@ impl Example {
         };
         let texts = tree.nodes.iter().zip(0..).filter_map(|(node, id)| Some((id, before(start(node)?))));
         let texts = if decided.is_some() { texts.collect() } else { Box::default() };
-        Example { skeleton, root, tree: Arc::clone(tree), decided, texts }
+        let patterns = Arc::new(Patterns::new(root, decided.as_deref().unwrap_or_default().to_vec()));
+        Example { skeleton, root, tree: Arc::clone(tree), decided, patterns, texts }
     }
 
     /// What the text itself was parsed into, if it is this one.
@@ -177,7 +180,8 @@ impl Example {
         let mut whole = Vec::with_capacity(text.len() + extra.len());
         whole.extend_from_slice(text);
         whole.extend_from_slice(extra);
-        Some((self.root, Arc::new(self.tree.with(nodes, whole.into_boxed_slice()))))
+        let made = self.tree.with(nodes, whole.into_boxed_slice()).patterned(&self.patterns);
+        Some((self.root, Arc::new(made)))
     }
 }
 
@@ -276,6 +280,7 @@ fn kind_of_digits(text: &[u8], at: usize) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ad::ClassAd;
     use crate::syntax::expr::Repr;
     use crate::syntax::{Dialect, Expr};
     use proptest::prelude::*;
@@ -343,8 +348,22 @@ mod tests {
             let Some((root, tree)) = made else { continue };
             let (made, read) = (Expr(Repr::Node(tree, root)), parse(text));
             let read = Expr(Repr::Node(read.0, read.1));
+            assert_eq!(printed(made.clone()), printed(read.clone()), "{text}");
             assert!(made == read && made.unparse() == read.unparse(), "{} | {text}", made.unparse());
         }
+    }
+
+    /// What ads print of an expression: alone, and shared.
+    fn printed(expr: Expr) -> Vec<String> {
+        let print = |ad: &ClassAd| {
+            let mut out = crate::read::format::long::print(ad);
+            crate::read::format::json::push(ad, Default::default(), &mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        let mut ad = ClassAd::new();
+        ad.insert("A", expr);
+        let alone = print(&ad);
+        vec![alone, print(&ad.clone())]
     }
 
     /// Tokens, most of them with what makes a difference between one text and the next.
@@ -371,6 +390,7 @@ mod tests {
                     && let Some((root, tree)) = Example::new(known.as_bytes(), root, &tree).made(other.as_bytes())
                 {
                     let (made, read) = (Expr(Repr::Node(tree, root)), parse(&other).unwrap().0);
+                    prop_assert_eq!(printed(made.clone()), printed(read.clone()));
                     prop_assert_eq!(made.unparse(), read.unparse());
                     prop_assert_eq!(made.unparse_old(), read.unparse_old());
                     prop_assert!(made == read, "{known} | {other}");

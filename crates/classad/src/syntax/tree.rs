@@ -12,10 +12,12 @@ use crate::syntax::{function_names, name};
 
 mod builder;
 mod node;
+mod pattern;
 mod same;
 
 pub(crate) use builder::Builder;
 pub(crate) use node::{ABSOLUTE, BinaryOp, Field, NO_BASE, Name, Node, NodeId, Special, UnaryOp, special};
+pub(crate) use pattern::{Patterns, Print};
 pub(crate) use same::same_scalar;
 
 /// The forms of which a tree keeps the text.
@@ -49,8 +51,10 @@ pub(crate) struct Tree {
     /// Whether lists or ads are written in it: only those remember the ad they were written in.
     pub(crate) has_scopes: bool,
     regexes: OnceLock<Box<regex::Cache>>,
-    /// The old form of the last node, for trees that several ads share.
+    /// Forms of the last node, for trees that several ads share.
     texts: [OnceLock<Box<[u8]>>; 2],
+    /// How it is printed, if it was made of another one.
+    patterns: Option<Arc<Patterns>>,
 }
 
 impl Tree {
@@ -65,7 +69,13 @@ impl Tree {
             has_scopes: self.has_scopes,
             regexes: OnceLock::new(),
             texts: Default::default(),
+            patterns: None,
         }
+    }
+
+    /// The same tree as one of those that these patterns are of.
+    pub(crate) fn patterned(self, patterns: &Arc<Patterns>) -> Tree {
+        Tree { patterns: Some(Arc::clone(patterns)), ..self }
     }
 
     #[inline]
@@ -113,17 +123,23 @@ impl Tree {
         }
     }
 
-    /// A form of the whole tree, kept for the next time; `None` where that would not pay: the tree belongs to one ad, or the node
-    /// is but a part of it.
-    pub(crate) fn kept_text(
-        self: &Arc<Self>,
-        root: NodeId,
-        form: Kept,
-        print: impl FnOnce() -> Vec<u8>,
-    ) -> Option<&[u8]> {
-        let whole = root as usize + 1 == self.nodes.len() && self.nodes.len() > 1;
-        (whole && Arc::strong_count(self) > 1)
-            .then(|| &**self.texts[form as usize].get_or_init(|| print().into()))
+    /// Appends a form of an expression. That of the whole tree is kept for the next time where that pays: several ads share it.
+    pub(crate) fn push_form<P: Print>(self: &Arc<Self>, root: NodeId, out: &mut Vec<u8>) {
+        let print = |out: &mut Vec<u8>| {
+            let patterns = self.patterns.as_ref();
+            if !patterns.is_some_and(|patterns| patterns.push::<P>(self, root, out)) {
+                P::tree(self, root, out);
+            }
+        };
+        let is_whole = root as usize + 1 == self.nodes.len() && self.nodes.len() > 1;
+        if !is_whole || Arc::strong_count(self) == 1 {
+            return print(out);
+        }
+        out.extend_from_slice(self.texts[P::FORM as usize].get_or_init(|| {
+            let mut text = Vec::new();
+            print(&mut text);
+            text.into()
+        }));
     }
 
     #[inline]

@@ -16,7 +16,7 @@ use crate::syntax::lexer::{Kind, Lexer};
 use crate::syntax::name::{ad_order, hash as hash_of_name};
 use crate::syntax::parser::{Parsed, Parser, parse_with};
 use crate::syntax::scalar::Scalar;
-use crate::syntax::tree::{Builder, Field, Kept, Node, NodeId, Tree};
+use crate::syntax::tree::{Builder, Field, Kept, Node, NodeId, Print, Tree};
 use crate::syntax::{Dialect, numbers};
 
 /// How an ad is laid out.
@@ -86,17 +86,7 @@ impl Writer<'_> {
             Slot::Expr(root, tree) => match tree.node(*root) {
                 // What JSON has a form for is laid out as the whole is.
                 Node::List { .. } | Node::Ad { .. } | Node::RelTime(_) => self.node(tree, *root),
-                _ => {
-                    let print = || {
-                        let mut text = Vec::new();
-                        Writer { out: &mut text, indented: false, indent: 0 }.node(tree, *root);
-                        text
-                    };
-                    match tree.kept_text(*root, Kept::Json, print) {
-                        Some(text) => self.out.extend_from_slice(text),
-                        None => self.node(tree, *root),
-                    }
-                }
+                _ => tree.push_form::<JsonForm>(*root, self.out),
             },
             plain => {
                 if let Some(value) = ad.scalar(plain) {
@@ -166,6 +156,28 @@ impl Writer<'_> {
     }
 }
 
+/// Prints expressions that JSON has no form for.
+struct JsonForm;
+
+impl Print for JsonForm {
+    const FORM: Kept = Kept::Json;
+
+    fn tree(tree: &Tree, root: NodeId, out: &mut Vec<u8>) {
+        Writer { out, indented: false, indent: 0 }.node(tree, root);
+    }
+
+    fn scalar(scalar: Scalar<&[u8]>, out: &mut Vec<u8>) {
+        match scalar {
+            Scalar::Int(integer) => numbers::push_int(integer, out),
+            other => {
+                let mut text = Vec::new();
+                unparse::scalar(other, unparse::Form::New, &mut text);
+                escape(&text, out);
+            }
+        }
+    }
+}
+
 /// Appends an ad of these attributes in this order.
 pub(crate) fn push_attributes<'a>(
     ad: &ClassAd,
@@ -212,25 +224,21 @@ pub fn push_value(value: &Value, layout: Layout, out: &mut Vec<u8>) {
 
 /// Escapes of JSON strings; bytes from 0x7f on stand as they are.
 pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
-    // Most texts have nothing to escape.
-    if !text.iter().fold(false, |any, byte| any | (*byte < 32) | (*byte == b'"') | (*byte == b'\\')) {
-        out.extend_from_slice(text);
-        return;
-    }
-    let mut plain = 0;
-    for (at, byte) in text.iter().enumerate() {
+    let mut rest = text;
+    loop {
+        let (plain, behind) = rest.split_at(plain_length(rest));
+        out.extend_from_slice(plain);
+        let Some((byte, behind)) = behind.split_first() else { return };
+        rest = behind;
         let letter = match byte {
-            b'"' | b'\\' => *byte,
             8 => b'b',
             12 => b'f',
             b'\n' => b'n',
             b'\r' => b'r',
             b'\t' => b't',
             0..=31 => b'u',
-            _ => continue,
+            _ => *byte,
         };
-        out.extend_from_slice(&text[plain..at]);
-        plain = at + 1;
         out.extend_from_slice(&[b'\\', letter]);
         if letter == b'u' {
             const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
@@ -238,7 +246,17 @@ pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(&[b'0', b'0', digit(4), digit(0)]);
         }
     }
-    out.extend_from_slice(&text[plain..]);
+}
+
+/// How much of a text stands before the first byte that JSON escapes.
+fn plain_length(text: &[u8]) -> usize {
+    let is_escaped = |byte: &u8| (*byte < 32) | (*byte == b'"') | (*byte == b'\\');
+    // Many at a time without an exit in between: the compiler makes vector comparisons of it.
+    let many = text.chunks_exact(32);
+    let plain =
+        many.take_while(|chunk| !chunk.iter().fold(false, |any, byte| any | is_escaped(byte))).count();
+    let rest = &text[plain * 32..];
+    plain * 32 + rest.iter().position(is_escaped).unwrap_or(rest.len())
 }
 
 /// Reads an ad that is the whole text.

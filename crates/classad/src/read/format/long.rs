@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::cmp::Ordering;
 
 use crate::ad::Slot;
 use crate::ad::unparse::{self, Form};
@@ -192,8 +193,11 @@ fn in_order(ad: &ClassAd, options: &PrintOptions, before: &[u32]) -> Vec<(u64, u
     }
     let name = |at: u32| ad.name_of(at as usize);
     match options.order {
-        Order::Bytes => sort_by_bytes(&mut order, name),
-        Order::Caseless => order.sort_unstable_by(|a, b| caseless::cmp(name(a.1), name(b.1))),
+        Order::Bytes => sort_by_beginnings(&mut order, |a, b| name(a).cmp(name(b))),
+        Order::Caseless => {
+            order.iter_mut().for_each(|(beginning, _)| *beginning = lower(*beginning));
+            sort_by_beginnings(&mut order, |a, b| caseless::cmp(name(a), name(b)));
+        }
         Order::Ad => order.sort_unstable_by(|a, b| ad_order(name(a.1), name(b.1))),
     }
     order
@@ -217,9 +221,9 @@ fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = 
     }
 }
 
-/// Sorts attributes by the bytes of their names: the first eight decide nearly always, and cost one comparison.
-fn sort_by_bytes<'a>(order: &mut [(u64, u32)], name: impl Fn(u32) -> &'a [u8]) {
-    let less = |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| name(a.1).cmp(name(b.1)));
+/// Sorts attributes by their names: the first eight bytes decide nearly always, and cost one comparison.
+fn sort_by_beginnings(order: &mut [(u64, u32)], names: impl Fn(u32, u32) -> Ordering) {
+    let less = |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| names(a.1, b.1));
     if order.is_sorted_by(|a, b| less(a, b).is_le()) {
         return;
     }
@@ -229,10 +233,15 @@ fn sort_by_bytes<'a>(order: &mut [(u64, u32)], name: impl Fn(u32) -> &'a [u8]) {
         let alike = rest.iter().take_while(|other| other.0 == first.0).count();
         let (run, behind) = rest.split_at_mut(alike);
         if run.len() > 1 {
-            run.sort_unstable_by(|a, b| name(a.1).cmp(name(b.1)));
+            run.sort_unstable_by(|a, b| names(a.1, b.1));
         }
         rest = behind;
     }
+}
+
+/// Eight bytes in lower case.
+fn lower(bytes: u64) -> u64 {
+    u64::from_ne_bytes(bytes.to_ne_bytes().map(|byte| byte.to_ascii_lowercase()))
 }
 
 /// The first eight bytes of a name as a number that orders as they do.

@@ -58,6 +58,26 @@ fn filtered(read: impl Read, exact: bool) -> (Vec<Seen>, Vec<String>) {
     (all, parts)
 }
 
+/// What the ads of a reader with the habits of the reference have of the names that are asked for, and whether it has failed: read whole, or for
+/// those names.
+fn parts_for_reference(
+    mut reader: ReferenceReader<Pieces<'_>>,
+    mut skim: Option<Skim>,
+) -> (Vec<String>, bool, bool) {
+    skim.iter_mut().for_each(|skim| WANTED.into_iter().for_each(|name| skim.want(name.into())));
+    let mut parts = Vec::new();
+    loop {
+        let next = match &mut skim {
+            Some(skim) => reader.next_part(skim, ClassAd::new()),
+            None => reader.next_ad(),
+        };
+        match next.expect("memory") {
+            Some(ad) => parts.push(wanted(&ad)),
+            None => return (parts, reader.has_failed(), reader.would_abort()),
+        }
+    }
+}
+
 /// What an ad has of the names that are asked for.
 fn wanted(ad: &ClassAd) -> String {
     let value =
@@ -91,6 +111,14 @@ fn check(text: &[u8], piece: usize, exact: bool) {
             steps
         };
         assert_eq!(steps(&mut Pieces(text, piece)), steps(&mut &text[..]), "as the reference, {delimiter:?}");
+        for form in [None, Some(super::Form::Long)] {
+            let reader = |text| ReferenceReader::new(text, form, delimiter.clone());
+            let expected = parts_for_reference(reader(Pieces(text, text.len() + 1)), None);
+            for piece in [piece, text.len() + 1] {
+                let parts = parts_for_reference(reader(Pieces(text, piece)), Some(Skim::default()));
+                assert_eq!(parts, expected, "in parts as the reference, {delimiter:?} {form:?}");
+            }
+        }
     }
 }
 

@@ -221,22 +221,11 @@ impl<R: Read> AdReader<R> {
                 nul: self.window.has_nul(),
                 dialect: self.dialect,
             };
-            let found = skim.read(text, manner);
+            let (found, complete) = skim.part(text, manner, &mut record.ad);
             let line = self.window.line;
             if let Some((first, start)) = found.first {
                 record.line = line + first;
                 record.banner = found.banner.map(|range| text[range].into());
-                let mut complete = true;
-                for number in 0..skim.names().len() {
-                    let Some(range) = skim.values[number].clone() else { continue };
-                    let name = skim.names()[number].as_bytes();
-                    let Ok(is_literal) = record.ad.insert_old(name, &text[range], self.dialect) else {
-                        continue;
-                    };
-                    if !is_literal && let Some(expr) = record.ad.reference_of(name) {
-                        complete &= skim.follow(&expr);
-                    }
-                }
                 if !complete {
                     // What is wanted has just become more: this ad is read as a whole.
                     record.ad = self.attributes(&text[start..found.used]);

@@ -8,7 +8,8 @@ use bstr::{BString, ByteSlice};
 use super::block::Window;
 use super::deal::{Dealer, Hand};
 use super::extent::{Brackets, Elements};
-use super::{Delimiter, Form, Line, without_cr};
+use super::skim::Manner;
+use super::{Delimiter, Form, Line, Skim, without_cr};
 use crate::ad::ClassAd;
 use crate::read::format::{json, new, xml};
 use crate::read::memo::Memo;
@@ -42,6 +43,8 @@ pub struct ReferenceReader<R> {
     has_failed: bool,
     dialect: Dialect,
     memo: Memo,
+    /// Bytes of the window that hold whole long ads only, as far as [`ReferenceReader::next_part`] knows.
+    region: usize,
 }
 
 /// What a parser of another form than the long one says.
@@ -69,6 +72,7 @@ impl<R: Read> ReferenceReader<R> {
             has_failed: false,
             dialect: Dialect::new_syntax(),
             memo: Memo::default(),
+            region: 0,
         }
     }
 
@@ -130,6 +134,41 @@ impl<R: Read> ReferenceReader<R> {
             }
         }
         Ok(None)
+    }
+
+    /// As [`ReferenceReader::next_ad`], but of long ads with none but the attributes that are wanted, and those that their values
+    /// refer to. An ad that cannot be read so, and those of other forms, are whole; so are all where the reader turns out
+    /// to [have to know everything](Skim::is_open). The memory of an earlier ad is used again.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn next_part(&mut self, skim: &mut Skim, mut used: ClassAd) -> io::Result<Option<ClassAd>> {
+        used.clear();
+        let by_lines = self.form == Some(Form::Long) && !matches!(self.delimiter, Delimiter::Prefix(_));
+        while by_lines && !self.end && !skim.is_open() {
+            if self.region == 0 {
+                self.region = self.window.whole_ads(&self.delimiter)?;
+            }
+            let manner = Manner {
+                delimiter: &self.delimiter,
+                exact: false,
+                nul: self.window.has_nul(),
+                dialect: self.dialect,
+            };
+            let (found, complete) = skim.part(self.window.part(0..self.region), manner, &mut used);
+            if !complete || !found.bad.is_empty() {
+                // From where it begins, so that habits are those of the whole.
+                break;
+            }
+            self.window.skip(found.used);
+            self.region -= found.used;
+            self.end = self.region == 0 && self.window.is_at_end()?;
+            if found.first.is_some() {
+                return Ok(Some(used));
+            }
+        }
+        self.region = 0;
+        self.next_ad()
     }
 
     /// Takes back an ad that is done with: its memory becomes that of the next.
@@ -483,6 +522,7 @@ impl Hand for ReferenceReader<Empty> {
     fn take<R>(&mut self, bytes: usize, from: &mut Window<R>) {
         from.give(bytes, &mut self.window);
         self.end = false;
+        self.region = 0;
     }
 }
 

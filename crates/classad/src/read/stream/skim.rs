@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::reader::banner;
 use super::{Delimiter, Line, without_cr};
-use crate::ad::{exact_line, parts, to_nul};
+use crate::ad::{ClassAd, exact_line, parts, to_nul};
 use crate::read::skeleton::Skeleton;
 use crate::syntax::{AttrName, Dialect, Expr, numbers};
 
@@ -68,7 +68,7 @@ pub struct Skim {
     good: Good,
     open: bool,
     /// Where the value of each wanted attribute stands in the ad last read.
-    pub(super) values: Vec<Option<Range<usize>>>,
+    values: Vec<Option<Range<usize>>>,
 }
 
 /// Texts that are known to be expressions.
@@ -128,7 +128,7 @@ impl Skim {
     }
 
     /// Wants all that an expression refers to; whether that was wanted already.
-    pub(super) fn follow(&mut self, expr: &Expr) -> bool {
+    fn follow(&mut self, expr: &Expr) -> bool {
         let mut known = !self.open;
         if crate::syntax::mentions::is_open(expr) {
             self.open = true;
@@ -148,13 +148,26 @@ impl Skim {
         self.open
     }
 
-    /// The names that are wanted, in the order of [`Skim::values`].
-    pub(super) fn names(&self) -> &[AttrName] {
-        &self.wanted
+    /// Reads one ad from a text that holds whole ads only, and puts what is wanted of it into an empty one. Tells whether that is all
+    /// that is wanted: values may refer to more, which is known from then on.
+    pub(super) fn part(&mut self, text: &[u8], manner: Manner<'_>, ad: &mut ClassAd) -> (Found, bool) {
+        let found = self.read(text, manner);
+        let mut complete = true;
+        for number in 0..self.wanted.len() {
+            let Some(range) = self.values[number].clone() else { continue };
+            let name = self.wanted[number].as_bytes();
+            let is_literal = ad.insert_old(name, &text[range], manner.dialect);
+            if is_literal == Ok(false)
+                && let Some(expr) = ad.reference_of(name)
+            {
+                complete &= self.follow(&expr);
+            }
+        }
+        (found, complete)
     }
 
     /// Reads the lines of one ad from a text that holds whole ads only.
-    pub(super) fn read(&mut self, text: &[u8], manner: Manner<'_>) -> Found {
+    fn read(&mut self, text: &[u8], manner: Manner<'_>) -> Found {
         self.values.fill(None);
         if self.good.dialect != manner.dialect {
             // What was good for another reader need not be so for this one.
@@ -346,7 +359,6 @@ impl Good {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ad::ClassAd;
 
     #[test]
     fn plain_values_are_those_the_parser_takes() {

@@ -138,6 +138,7 @@ impl Builder {
             has_scopes: self.has_scopes,
             regexes: OnceLock::new(),
             texts: Default::default(),
+            patterns: None,
         }
     }
 
