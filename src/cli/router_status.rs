@@ -21,7 +21,7 @@ use super::common::{
     Session, Status, command, pipe_ends, seconds, table,
 };
 use super::compat::{condor_router_history, condor_router_q};
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{Config, Who};
 use crate::job::JobStatus;
 use crate::os::RealWorld;
@@ -209,15 +209,16 @@ impl View<'_> {
         let mut sources = None;
         if files.is_empty() {
             let config = self.config(world)?;
+            let session = &self.session.reading(Dialect::of(world).strict(config.is_strict()));
             let log = |copies: bool| configured_log(&config.view(world), copies);
             let copies = log(true).ok_or_else(|| {
                 Problem::unreadable("no queue log is configured")
                     .hint("name a job_queue.log or a file of ads")
             })?;
-            jobs = jobs_of(&queue_log(&copies, self.session)?);
+            jobs = jobs_of(&queue_log(&copies, session)?);
             // Copies may have a queue of their own.
             if let Some(other) = log(false).filter(|other| *other != copies) {
-                sources = Some(jobs_of(&queue_log(&other, self.session)?));
+                sources = Some(jobs_of(&queue_log(&other, session)?));
             }
         }
         for file in files {
@@ -544,5 +545,6 @@ pub(crate) fn configured_queue(
 ) -> anyhow::Result<Vec<(crate::job::JobId, ClassAd)>> {
     let path: PathBuf =
         configured_log(&config.view(world), copies).unwrap_or_else(|| Path::new("job_queue.log").into());
+    let session = &session.reading(Dialect::of(world).strict(config.is_strict()));
     Ok(jobs_of(&queue_log(&path, session)?))
 }

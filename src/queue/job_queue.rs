@@ -26,6 +26,8 @@ pub struct StoredAd {
 pub struct JobQueue {
     ads: FxHashMap<JobId, StoredAd>,
     entered: u64,
+    /// How values are read.
+    pub(super) dialect: Dialect,
 }
 
 impl JobQueue {
@@ -45,7 +47,7 @@ impl JobQueue {
             }
             Record::Set { key, name, value } => {
                 if let Some(stored) = self.ads.get_mut(&key) {
-                    Arc::make_mut(&mut stored.ad).insert_old(name, value, Dialect::old_syntax())?;
+                    Arc::make_mut(&mut stored.ad).insert_old(name, value, self.dialect)?;
                 }
             }
             Record::Delete { key, name } => {

@@ -2,7 +2,7 @@
 
 use super::job_queue::JobQueue;
 use super::record::{Record, RecordError};
-use crate::classad::ParseError;
+use crate::classad::{Dialect, ParseError};
 use crate::job::JobId;
 
 /// A record that had to be passed over.
@@ -74,6 +74,13 @@ impl QueueLogReader {
     /// A reader that applies records as they come, like the job router, which looks through transactions.
     pub fn looking_through() -> Self {
         QueueLogReader { ignore_transactions: true, ..QueueLogReader::default() }
+    }
+
+    /// How values are read: in the mode of the configuration of whoever reads.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.queue.dialect = dialect;
+        self
     }
 
     /// The queue.
@@ -283,6 +290,16 @@ mod tests {
             reader.feed(piece);
         }
         reader
+    }
+
+    #[test]
+    fn values_are_read_in_the_mode_of_whoever_reads() {
+        for strict in [false, true] {
+            let mut reader = QueueLogReader::new().dialect(Dialect::new_syntax().strict(strict));
+            reader.feed(b"101 1.0 Job Machine\n103 1.0 X 010\n");
+            let has = reader.queue().job(JobId::new(1, 0)).unwrap().contains("X");
+            assert_eq!((has, reader.bad().1), if strict { (true, 0) } else { (false, 1) });
+        }
     }
 
     #[test]

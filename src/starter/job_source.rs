@@ -121,22 +121,27 @@ const OPTIONAL: &[(&str, &str, bool)] = &[
     ("StarterUserLogUseXML", "log_use_xml", false),
 ];
 
+/// Where an ad is completed from.
+pub struct Completion<'a> {
+    /// The word that the names of the knobs begin with.
+    pub keyword: &'a str,
+    /// Cluster and process of the command line, which win.
+    pub ids: (Option<i64>, Option<i64>),
+    /// Whether JobUniverse of the ad is a number, which then counts and needs no knob.
+    pub universe: bool,
+    /// The configuration.
+    pub knobs: &'a dyn Knobs,
+    /// How values are read.
+    pub dialect: Dialect,
+}
+
 /// Completes an ad from the configuration: what it lacks is taken from `<KEYWORD>_<Attribute>`, else from the knob's
-/// second name. `ids` are those of the command line, which win; `universe` says whether JobUniverse of the ad is a number,
-/// which then counts and needs no knob.
+/// second name.
 ///
 /// # Errors
 /// A missing or bad value; the starter then has no job.
-pub fn complete(
-    ad: &mut ClassAd,
-    keyword: &str,
-    ids: (Option<i64>, Option<i64>),
-    universe: bool,
-    knobs: &dyn Knobs,
-    quirks: Quirks,
-) -> Result<(), KeywordError> {
-    let from = Lookup { keyword, knobs };
-    if !universe {
+pub fn complete(ad: &mut ClassAd, from: &Completion<'_>, quirks: Quirks) -> Result<(), KeywordError> {
+    if !from.universe {
         let (knob, value) = from.find(attr::JOB_UNIVERSE, "universe")?;
         let number = match leading_number(&value) {
             0 => Universe::from_name(&value).map(Universe::number),
@@ -148,7 +153,7 @@ pub fn complete(
     for (name, second) in [(attr::CMD, "executable"), (attr::IWD, "initialdir")] {
         if !ad.contains(name) {
             let (knob, value) = from.find(name, second)?;
-            insert(ad, name, knob, value, true)?;
+            from.insert(ad, name, (knob, value), true)?;
         }
     }
     for &(name, second, quoted) in OPTIONAL {
@@ -158,7 +163,9 @@ pub fn complete(
         from.take(ad, attr::USER, "", true)?;
         from.take(ad, attr::OS_USER, "", true)?;
     }
-    for (name, second, given) in [(attr::CLUSTER_ID, "cluster", ids.0), (attr::PROC_ID, "proc", ids.1)] {
+    for (name, second, given) in
+        [(attr::CLUSTER_ID, "cluster", from.ids.0), (attr::PROC_ID, "proc", from.ids.1)]
+    {
         match given {
             Some(number) => ad.set(name, number),
             None => from.take(ad, name, second, false)?,
@@ -172,12 +179,7 @@ pub fn keyword_of(ad: &ClassAd, world: &dyn World) -> Option<BString> {
     Context::new(world).my(ad).string("JobKeyword")
 }
 
-struct Lookup<'a> {
-    keyword: &'a str,
-    knobs: &'a dyn Knobs,
-}
-
-impl Lookup<'_> {
+impl Completion<'_> {
     fn get(&self, name: &str) -> Option<(String, BString)> {
         let knob = format!("{}_{name}", self.keyword);
         self.knobs.get(knob.as_bytes()).map(|value| (knob, value))
@@ -194,28 +196,28 @@ impl Lookup<'_> {
         }
         let found = self.get(name).or_else(|| if second.is_empty() { None } else { self.get(second) });
         match found {
-            Some((knob, value)) => insert(ad, name, knob, value, quoted),
+            Some(found) => self.insert(ad, name, found, quoted),
             None => Ok(()),
         }
     }
-}
 
-/// A string is put into quotes unless it begins with one; nothing in it is escaped.
-fn insert(
-    ad: &mut ClassAd,
-    name: &str,
-    knob: String,
-    value: BString,
-    quoted: bool,
-) -> Result<(), KeywordError> {
-    let mut line = format!("{name} = ").into_bytes();
-    match quoted && !value.starts_with(b"\"") {
-        true => line.extend([b"\"", value.as_slice(), b"\""].concat()),
-        false => line.extend_from_slice(&value),
-    }
-    match ad.insert_line(&line) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(KeywordError::Value { knob, value, error }),
+    /// A string is put into quotes unless it begins with one; nothing in it is escaped.
+    fn insert(
+        &self,
+        ad: &mut ClassAd,
+        name: &str,
+        (knob, value): (String, BString),
+        quoted: bool,
+    ) -> Result<(), KeywordError> {
+        let mut line = format!("{name} = ").into_bytes();
+        match quoted && !value.starts_with(b"\"") {
+            true => line.extend([b"\"", value.as_slice(), b"\""].concat()),
+            false => line.extend_from_slice(&value),
+        }
+        match ad.insert_line_with(&line, self.dialect) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(KeywordError::Value { knob, value, error }),
+        }
     }
 }
 
@@ -249,6 +251,11 @@ mod tests {
         table.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(_, v)| (*v).into())
     }
 
+    fn from(keyword: &str) -> Completion<'_> {
+        let dialect = Dialect::new_syntax();
+        Completion { keyword, ids: (None, None), universe: false, knobs: &knobs, dialect }
+    }
+
     #[test]
     fn lines_that_are_no_attributes_are_skipped_and_empty_ones_separate_nothing() {
         let source = read(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3", Dialect::new_syntax());
@@ -266,7 +273,7 @@ mod tests {
     fn what_an_ad_lacks_comes_from_the_configuration() {
         let mut ad = ClassAd::new();
         ad.set("Cmd", "/bin/echo");
-        complete(&mut ad, "conf", (None, None), false, &knobs, Quirks::None).unwrap();
+        complete(&mut ad, &from("conf"), Quirks::None).unwrap();
         let text = crate::classad::format::long::print(&ad);
         // Knobs have no case: `conf_arguments` is both the second name of Args and the first of Arguments.
         let expected = "Args = \"4 from the config file\"\nArguments = \"4 from the config file\"\n\
@@ -274,17 +281,26 @@ mod tests {
                         Iwd = \"/tmp\"\nJobUniverse = 5\nKillSig = SIGQUIT\nProcId = 3\nUser = \"alice@nowhere\"\n";
         assert_eq!(text.to_str().unwrap(), expected);
         let mut ad = ClassAd::new();
-        complete(&mut ad, "conf", (Some(7), Some(1)), false, &knobs, Quirks::Reference).unwrap();
+        complete(&mut ad, &Completion { ids: (Some(7), Some(1)), ..from("conf") }, Quirks::Reference)
+            .unwrap();
         assert!(!ad.contains("User"));
         assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
-        let missing = complete(&mut ad, "none", (None, None), false, &knobs, Quirks::None).unwrap_err();
+        let missing = complete(&mut ad, &from("none"), Quirks::None).unwrap_err();
         assert_eq!(missing, KeywordError::Missing { knob: "none_universe".to_owned() });
         // A universe of the ad's own is kept, and asks for no knob.
         let mut ad = ClassAd::new();
         ad.set("JobUniverse", 12i64);
         ad.set("Cmd", "/bin/true");
         ad.set("Iwd", "/");
-        complete(&mut ad, "none", (None, None), true, &knobs, Quirks::None).unwrap();
+        complete(&mut ad, &Completion { universe: true, ..from("none") }, Quirks::None).unwrap();
         assert_eq!(ad.get("JobUniverse").unwrap().unparse(), "12");
+        // Values are read in the mode of the configuration: only strict mode takes zeros in front.
+        let zeros = |name: &[u8]| if name == b"conf_KillSig" { Some("010".into()) } else { knobs(name) };
+        for strict in [false, true] {
+            let (mut ad, dialect) = (ClassAd::new(), Dialect::new_syntax().strict(strict));
+            let completed =
+                complete(&mut ad, &Completion { knobs: &zeros, dialect, ..from("conf") }, Quirks::None);
+            assert_eq!((completed.is_ok(), ad.literal("KillSig").is_some()), (strict, strict));
+        }
     }
 }

@@ -400,6 +400,12 @@ fn explain_compares_configurations_clause_by_clause() {
     assert_eq!(stderr.matches("the slots answer as if it were there").count(), 1, "{stderr}");
     let (_, told, _) = place.run(&["explain", "--ads", "jobs.ads", "slot2"]);
     assert!(told.contains("[Start: c.conf, line 9]"), "{told}");
+    // Jobs are read in the mode of the configuration: only strict mode takes zeros in front.
+    place.write("zeros.ads", "Owner = \"a\"\nRequestMemory = 0100\n");
+    let ask = || place.run(&["explain", "--ads", "zeros.ads", "slot1"]).2.contains("`0100` is not a number");
+    assert!(ask());
+    place.write("c.conf", &format!("{base}STRICT_CLASSAD_EVALUATION = true\n"));
+    assert!(!ask());
 }
 
 /// Cron results given, or run first.

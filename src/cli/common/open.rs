@@ -89,7 +89,7 @@ pub(crate) fn is_log(start: &[u8]) -> bool {
 
 /// Reads a queue log; says what had to be passed over.
 pub(crate) fn read_log(file: &mut dyn Read, path: &Path, session: &Session) -> anyhow::Result<JobQueue> {
-    let mut reader = QueueLogReader::new();
+    let mut reader = QueueLogReader::new().dialect(session.dialect());
     let mut block = vec![0; 1 << 20];
     loop {
         match file.read(&mut block) {

@@ -12,6 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use super::color::{Painter, When};
 use super::{Status, normalise, problem};
+use crate::classad::Dialect;
 use crate::cli::{compat, complete};
 
 /// One of the programs.
@@ -73,12 +74,24 @@ pub struct Session {
     painter: Painter,
     /// What was told, for whoever tells it later.
     kept: Option<Arc<Mutex<String>>>,
+    /// How ads are read that people or a queue log hand in.
+    dialect: Dialect,
 }
 
 impl Session {
     /// The name that stands in front of messages.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same, with ads read in another dialect: that of a configuration.
+    pub(crate) fn reading(&self, dialect: Dialect) -> Session {
+        Session { dialect, ..self.clone() }
+    }
+
+    /// How ads are read.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// The same, but what it tells is kept until it is [taken](Session::take).
@@ -201,19 +214,30 @@ impl Program {
     fn call(&self, called: &OsStr, words: &[OsString]) -> Status {
         let called = Path::new(called).file_name().and_then(OsStr::to_str).unwrap_or(self.name);
         if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
-            let session = Session { name: called.to_owned(), painter: Painter::plain(), kept: None };
+            let session = Session {
+                name: called.to_owned(),
+                painter: Painter::plain(),
+                kept: None,
+                dialect: Dialect::new_syntax(),
+            };
             return outcome((compat.run)(words, &session), &session);
         }
         if called != self.name
             && let Some(problem) = compat::elsewhere(called, self.name)
         {
-            let session = Session { name: called.to_owned(), painter: Painter::plain(), kept: None };
+            let session = Session {
+                name: called.to_owned(),
+                painter: Painter::plain(),
+                kept: None,
+                dialect: Dialect::new_syntax(),
+            };
             return outcome(Err(problem.into()), &session);
         }
         let session = Session {
             name: self.name.to_owned(),
             painter: Painter::stderr(color_of(words).unwrap_or_default()),
             kept: None,
+            dialect: Dialect::new_syntax(),
         };
         outcome(self.run_words(words, &session), &session)
     }

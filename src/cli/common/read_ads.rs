@@ -4,8 +4,8 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use super::{Problem, Session, open_input, pipe_ends};
-use crate::classad::ClassAd;
 use crate::classad::stream::{AdError, AdReader};
+use crate::classad::{ClassAd, Dialect};
 
 /// Ads of a file, one by one; what is wrong with each is told.
 pub(crate) struct AdStream<'a> {
@@ -22,7 +22,8 @@ impl<'a> AdStream<'a> {
     /// It cannot be opened.
     pub(crate) fn open(path: &Path, strict: bool, session: &'a Session) -> anyhow::Result<Self> {
         let (input, name) = open_input(path, pipe_ends().0, session)?;
-        Ok(AdStream { reader: AdReader::new(input, None).exact(strict), name, strict, session })
+        let reader = AdReader::new(input, None).exact(strict).dialect(session.dialect());
+        Ok(AdStream { reader, name, strict, session })
     }
 
     /// The next ad.
@@ -72,8 +73,8 @@ pub(crate) fn read_ads(
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub(crate) fn refuse_malformed(text: &[u8], name: &str) -> anyhow::Result<()> {
-    let mut reader = AdReader::new(text, None).exact(true);
+pub(crate) fn refuse_malformed(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<()> {
+    let mut reader = AdReader::new(text, None).exact(true).dialect(dialect);
     loop {
         let record = reader
             .next_ad()

@@ -76,6 +76,9 @@ const MANUAL: Manual = Manual {
          not repeat that tool's own descriptions: a few lines '# description:' are in our words, the others and all \
          '# use for :' are left out. --why describes the parameters of hooks, slots, cron jobs and the router.",
         "Daemons are never asked. The options that would are refused with condor_config_val's own status.",
+        "The compiled-in parameters are those of 25.14.0, as CONDOR_VERSION says. 25.14.1 has 18 more (METRICD_*, PROMETHEUS_*, \
+         MAX_METRICD_LOG, GANGLIA_RESET_METRICS_FILE, GANGLIA_WANT_RESET_METRICS, SUBMIT_PREVENT_MULTI_QUEUE, ANNEX_USE_OLD_CREATE), \
+         which are only there here once a file sets them, and other defaults of ADSTASH_SE_INDEX_NAME and TRANSFER_JOB_ATTRS.",
         crate::cli::common::CLASSAD_KNOBS,
     ],
 };

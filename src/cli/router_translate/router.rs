@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 use clap::Args;
 use rustc_hash::FxHashMap;
 
-use crate::classad::{ClassAd, Context as Eval};
+use crate::classad::{ClassAd, Context as Eval, Dialect};
 use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, brief};
 use crate::config::{Config, View, Who};
 use crate::job::JobStatus;
@@ -85,17 +85,17 @@ impl Setup {
         let now = world.now().epoch();
         let mut states = vec![RouteState::new(now); self.table.routes.len()];
         if let Some(path) = &options.queue_log {
-            count(&read_log(path)?, &self.table, &mut states, world);
+            count(&read_log(path, world)?, &self.table, &mut states, world);
         }
         Ok(states)
     }
 }
 
 /// Reads a whole queue log.
-pub(super) fn read_log(path: &Path) -> anyhow::Result<QueueLogReader> {
+pub(super) fn read_log(path: &Path, world: &dyn World) -> anyhow::Result<QueueLogReader> {
     let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
     let mut file = File::open(path).with_context(problem)?;
-    let mut reader = QueueLogReader::new();
+    let mut reader = QueueLogReader::new().dialect(Dialect::of(world));
     let mut block = vec![0; 1 << 20];
     loop {
         match file.read(&mut block).with_context(problem)? {

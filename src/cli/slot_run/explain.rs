@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::decided::{knob, place_in};
 use super::options::Cli;
 use super::{ads, explain_cron, load};
-use crate::classad::{ClassAd, Expr};
+use crate::classad::{ClassAd, Dialect, Expr};
 use crate::cli::common::{InputOptions, Problem, Session, Status, assignment, pipe_ends, read_ads};
 use crate::config::Config;
 use crate::os::RealWorld;
@@ -92,6 +92,12 @@ impl Slots {
         }
     }
 
+    /// How jobs are read: as the configuration of the slots says.
+    fn dialect(&self) -> Dialect {
+        let is_strict = matches!(self, Slots::Configured { config, .. } if config.is_strict());
+        Dialect::new_syntax().strict(is_strict)
+    }
+
     /// Where an attribute of a slot was set.
     fn place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
         let Slots::Configured { machine, keys, config } = self else { return String::new() };
@@ -110,7 +116,7 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
     };
     let (_, mut output) = pipe_ends();
     let input = &arguments.input;
-    let jobs = read_ads(&input.ads, input.strict_input, usize::MAX, session)?;
+    let jobs = read_ads(&input.ads, input.strict_input, usize::MAX, &session.reading(slots.dialect()))?;
     if jobs.is_empty() {
         return Err(Problem::unreadable(format!("{}: there is no ad", input.ads.display())).into());
     }

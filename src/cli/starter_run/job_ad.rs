@@ -40,7 +40,7 @@ pub(super) fn job(
     session: &Session,
 ) -> anyhow::Result<ClassAd> {
     if strict {
-        refuse_malformed(text, name)?;
+        refuse_malformed(text, name, dialect)?;
     }
     if !lines_only && matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
         return one_ad(text, name, dialect);

@@ -32,8 +32,9 @@ use crate::runner::starter::{
 };
 use crate::runner::starter::{handed_length, job_note, take};
 use crate::starter::container::ContainerKnobs;
+use crate::starter::job_source::{self, Completion};
 use crate::starter::not_done::With;
-use crate::starter::{EXCEPTION, Overrides, Standing, job_source};
+use crate::starter::{EXCEPTION, Overrides, Standing};
 use crate::world::World;
 
 /// What the directories of spools begin with.
@@ -167,7 +168,9 @@ impl Run<'_> {
         {
             let ids = (overrides.cluster, overrides.proc);
             let universe = classad::Context::new(&world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
-            job_source::complete(&mut ad, &keyword, ids, universe, &view, self.quirks())
+            let from =
+                Completion { keyword: &keyword, ids, universe, knobs: &view, dialect: Dialect::of(&world) };
+            job_source::complete(&mut ad, &from, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
         }
         let private = std::env::var_os(PRIVATE).map(PathBuf::from);

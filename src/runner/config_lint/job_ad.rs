@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::classad::{ClassAd, LineError, Value};
+use crate::classad::{ClassAd, Dialect, LineError, Value};
 use crate::config::SourceId;
 use crate::config::lint::{Finding, Spot};
 use crate::text::{Span, caseless, similar};
@@ -66,8 +66,8 @@ const OTHERS: [&str; 18] = [
 const MOST: usize = 1000;
 
 /// What is wrong with the ad in a text of `Name = value` lines. `name` is that of its file.
-pub fn lint(name: &str, text: &[u8]) -> Vec<Finding> {
-    let mut reading = Reading::default();
+pub fn lint(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
+    let mut reading = Reading { dialect, ..Reading::default() };
     for (number, text) in (1..).zip(text.lines()) {
         if reading.findings.len() > MOST {
             break;
@@ -125,6 +125,7 @@ impl Line<'_> {
 #[derive(Default)]
 struct Reading {
     ad: ClassAd,
+    dialect: Dialect,
     /// Attributes and the lines that give them.
     seen: Vec<(BString, u32)>,
     findings: Vec<Finding>,
@@ -140,7 +141,7 @@ impl Reading {
         if lead == line.text.len() || line.text[lead] == b'#' {
             return;
         }
-        let attribute = match self.ad.insert_line(line.text) {
+        let attribute = match self.ad.insert_line_with(line.text, self.dialect) {
             Ok(attribute) => BString::from(attribute.as_bytes()),
             Err(error) => {
                 let part = match &error {

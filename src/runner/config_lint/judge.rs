@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Scope, here, job_ad, not_read, stop};
+use crate::classad::Dialect;
 use crate::config::lint::{self, Finding, Subject};
 use crate::config::redact::{self, Secrets};
 use crate::config::{Config, ConfigError, LoadOptions, Who};
@@ -95,7 +96,7 @@ impl Wanted<'_> {
     pub fn judge_job(&self, name: &str, text: &[u8], world: &dyn World) -> Vec<Finding> {
         let mut findings = match self.here {
             true => here::of_job(text, world),
-            false => job_ad::lint(name, text),
+            false => job_ad::lint(name, text, Dialect::of(world)),
         };
         if self.redact {
             let mut secrets = Secrets::default();

@@ -14,7 +14,7 @@ use bstr::{BString, ByteSlice};
 
 use super::submission;
 use crate::classad::format::long::{self, PrintOptions};
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::job::{HoldCode, JobId, JobStatus};
 use crate::os::files::open_regular;
 use crate::router::{Queue, YieldError};
@@ -47,6 +47,8 @@ struct Entry {
 /// The jobs of a directory as last read.
 pub struct Directory {
     path: PathBuf,
+    /// How the jobs' files are read.
+    dialect: Dialect,
     jobs: BTreeMap<JobId, Entry>,
     entered: u64,
     next_cluster: i32,
@@ -83,14 +85,14 @@ fn is_temporary(name: &str) -> bool {
 }
 
 /// Reads a job's file. What is no file is not even opened, and no open ever waits for somebody else.
-fn read(path: &Path) -> io::Result<ClassAd> {
+fn read(path: &Path, dialect: Dialect) -> io::Result<ClassAd> {
     let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
     let mut text = Vec::new();
     open_regular(path, OpenOptions::new().read(true))?.take(LARGEST + 1).read_to_end(&mut text)?;
     if text.len() as u64 > LARGEST {
         return Err(invalid(format!("is larger than {} MiB", LARGEST >> 20)));
     }
-    let (ad, errors) = long::parse(&text);
+    let (ad, errors) = long::parse_with(&text, dialect);
     match errors.into_iter().next() {
         Some(error) => Err(invalid(error.to_string())),
         None if ad.is_empty() => Err(invalid("has no attributes".into())),
@@ -140,9 +142,10 @@ fn shown(id: JobId, mut ad: ClassAd) -> ClassAd {
 
 impl Directory {
     /// A directory, not yet read.
-    pub fn new(path: &Path) -> Self {
+    pub fn new(path: &Path, dialect: Dialect) -> Self {
         Directory {
             path: path.to_owned(),
+            dialect,
             jobs: BTreeMap::new(),
             entered: 0,
             next_cluster: 1,
@@ -174,7 +177,7 @@ impl Directory {
             if known.is_some_and(|known| known.modified == modified && known.size == size) {
                 continue;
             }
-            let ad = match read(&entry.path()) {
+            let ad = match read(&entry.path(), self.dialect) {
                 Ok(ad) => ad,
                 Err(error) => {
                     // What is known of it stays where it cannot be read just now.
@@ -264,7 +267,7 @@ impl Directory {
 
     /// The job as it stands in its file now.
     fn fresh(&self, id: JobId) -> io::Result<ClassAd> {
-        read(&self.file(id))
+        read(&self.file(id), self.dialect)
     }
 
     /// Writes a job's file in one go.
@@ -534,5 +537,22 @@ impl Directory {
         }
         self.store(id, &ad).map_err(|_| YieldError::Unwritten)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_read_in_the_mode_of_the_configuration() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("1.0.ad"), "A = 010\n").unwrap();
+        for strict in [false, true] {
+            let mut directory = Directory::new(place.path(), Dialect::new_syntax().strict(strict));
+            let mut told = 0;
+            directory.refresh(None, &mut |_| told += 1).unwrap();
+            assert_eq!((directory.jobs().len(), told), if strict { (1, 0) } else { (0, 1) });
+        }
     }
 }

@@ -153,11 +153,12 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
     let copies = options.copies.filter(|_| copies_absolute != absolute);
     let _lock = lock(path)?;
     let _second_lock = copies.map(lock).transpose()?;
+    let dialect = Dialect::of(options.world);
     let mut live = Live {
         options,
         router,
-        directory: Directory::new(path),
-        second: copies.map(Directory::new),
+        directory: Directory::new(path, dialect),
+        second: copies.map(|copies| Directory::new(copies, dialect)),
         reactor: Reactor::new(&SIGNALS)?,
         running: FxHashMap::default(),
         submissions: FxHashMap::default(),

@@ -2,6 +2,7 @@
 
 use super::live::Live;
 use super::requests::{Answer, Asked, DrainNow, Meaning, Request, SlotStatus};
+use crate::classad::Dialect;
 use crate::os::{Token, clock};
 use crate::runner::control::{self, Said};
 use crate::shadow::{Matched, matched};
@@ -30,8 +31,14 @@ impl Live<'_> {
         self.check_claim(&request.command, request.slot.as_deref())?;
         let host = self.options.world.machine().full_host;
         let slot = request.slot.clone().unwrap_or_default();
-        let asked =
-            Asked { ad, uid: said.uid, lease: self.options.lease, host: &host, quirks: self.options.quirks };
+        let asked = Asked {
+            ad,
+            uid: said.uid,
+            lease: self.options.lease,
+            host: &host,
+            quirks: self.options.quirks,
+            dialect: Dialect::of(&*self.options.world),
+        };
         let done = Answer { ok: true, ..Answer::default() };
         Ok(match request.meaning(asked)? {
             Meaning::Status => {

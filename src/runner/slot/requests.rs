@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::classad::format::long;
-use crate::classad::{ClassAd, Expr};
+use crate::classad::{ClassAd, Dialect, Expr};
 use crate::os::identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::control;
@@ -220,6 +220,8 @@ pub(super) struct Asked<'a> {
     pub host: &'a str,
     /// Which behaviour is wanted.
     pub quirks: Quirks,
+    /// How the job's ad is read.
+    pub dialect: Dialect,
 }
 
 /// What a request means.
@@ -397,7 +399,7 @@ fn job_of(asked: &Asked<'_>) -> Result<ClassAd, String> {
             asked.uid
         ));
     }
-    let (ad, errors) = long::parse(&asked.ad);
+    let (ad, errors) = long::parse_with(&asked.ad, asked.dialect);
     if let Some(error) = errors.first() {
         return Err(format!("the job's ad cannot be used: {error}"));
     }
@@ -476,13 +478,18 @@ mod tests {
         let request =
             || Request { command: "claim".into(), slot: Some("slot1".into()), ..Request::default() };
         let other = identity::effective_uid() + 1;
-        let refused = request().meaning(Asked {
-            ad: b"Cmd = 1\n".to_vec(),
-            uid: other,
+        let asked = |uid, strict| Asked {
+            ad: b"Cmd = 010\n".to_vec(),
+            uid,
             lease: 9,
             host: "h",
             quirks: Quirks::None,
-        });
+            dialect: Dialect::new_syntax().strict(strict),
+        };
+        let refused = request().meaning(asked(other, true));
         assert!(refused.unwrap_err().contains(&format!("not as uid {other}")));
+        // The ad is read in the mode of the configuration: only strict mode takes zeros in front.
+        assert!(request().meaning(asked(other - 1, false)).unwrap_err().contains("cannot be used"));
+        assert!(request().meaning(asked(other - 1, true)).is_ok());
     }
 }

@@ -6,6 +6,7 @@ use bstr::ByteSlice;
 use nix::libc;
 
 use super::live::Live;
+use crate::classad::Dialect;
 use crate::hook::HookType;
 use crate::os::{Captured, Whom, clock};
 use crate::process::{Ancestor, ChildSpec, Exit};
@@ -137,7 +138,7 @@ impl Live<'_> {
 
     /// Tells of attributes of a fetched job that mean nothing, or not what was meant: each once.
     fn look_at_work(&mut self, slot: &str, work: &[u8]) {
-        for finding in job_ad::lint("FETCH_WORK", work) {
+        for finding in job_ad::lint("FETCH_WORK", work, Dialect::of(&*self.options.world)) {
             // What is missing the starter tells of the job that lacks it; a bad line is a verdict.
             if finding.spot.is_none() || finding.name.is_empty() {
                 continue;

@@ -2,6 +2,7 @@
 
 use super::notices;
 use super::requests::{Asked, Meaning, Request};
+use crate::classad::Dialect;
 use crate::os::identity;
 use crate::quirks::Quirks;
 use crate::runner::events::Event as Told;
@@ -17,8 +18,14 @@ pub(in crate::runner) fn event_of_request(request: Request, known: &[&str]) -> R
     if !request.slot.as_deref().is_some_and(|slot| slot.contains('_')) {
         request.check_slot(known)?;
     }
-    let asked =
-        Asked { ad: Vec::new(), uid: identity::effective_uid(), lease: 0, host: "", quirks: Quirks::None };
+    let asked = Asked {
+        ad: Vec::new(),
+        uid: identity::effective_uid(),
+        lease: 0,
+        host: "",
+        quirks: Quirks::None,
+        dialect: Dialect::new_syntax(),
+    };
     Ok(match request.meaning(asked)? {
         Meaning::Event(event) | Meaning::Drain(event) | Meaning::Claim(event) | Meaning::Hold(event, _) => {
             Some(*event)
