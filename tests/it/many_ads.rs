@@ -282,3 +282,26 @@ fn a_tool_that_is_not_played_names_the_command_that_answers() {
     let (_, _, err) = call(&condor_q, &["-jobads", "q.ads", "-nobatch"], home.path());
     assert!(err.contains("htc-classad-eval --ads FILE --count-by JobStatus"), "{err}");
 }
+
+#[test]
+fn condor_q_reads_for_columns_what_they_need_and_no_less() {
+    let home = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
+    let condor_q = home.path().join("condor_q").display().to_string();
+    // What the first ad refers to comes to light as it is read; a bad line costs the rest of its ad; `eval` may look at anything.
+    let ads = "ClusterId = 1\nProcId = 0\nA = B + 1\nB = C\nC = 5\nx y = \"odd\"\n\n\
+               ClusterId = 1\nProcId = 1\nbad line\nA = 7\n\nClusterId = 1\nProcId = 2\nA = eval(\"D\")\nD = 3\n\n\
+               ProcId = 3\nClusterId = 1\na = e\nE = 4\n";
+    std::fs::write(home.path().join("q.ads"), ads).unwrap();
+    let ask = |words: &[&str]| call(&condor_q, &[&["-jobads", "q.ads"], words].concat(), home.path());
+    let told = |text: &str| (0, text.to_owned(), String::new());
+    assert_eq!(ask(&["-constraint", "A > 0", "-af", "A"]), told("6\n3\n4\n"));
+    assert_eq!(
+        ask(&["-af:j", "A", "B"]),
+        told("1.0 6 5\n1.1 undefined undefined\n1.2 3 undefined\n1.3 4 undefined\n")
+    );
+    assert_eq!(
+        ask(&["-constraint", "A > 0", "-format", "%d_", "A", "-format", "%s/", "x y"]),
+        told("6_odd/3_4_")
+    );
+}

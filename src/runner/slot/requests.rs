@@ -422,6 +422,7 @@ mod tests {
                 lease: 9,
                 host: "h",
                 quirks: Quirks::None,
+                dialect: Dialect::new_syntax(),
             })
             .map(|meaning| format!("{meaning:?}"))
     }

@@ -122,3 +122,8 @@ impl Delimiter {
 pub(crate) fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
+
+/// A delimiter line, if it is a banner.
+fn banner(line: &[u8]) -> Option<&[u8]> {
+    line.first().is_some_and(|byte| !crate::syntax::numbers::is_space(*byte)).then_some(line)
+}

@@ -8,7 +8,7 @@ use super::block::Window;
 use super::deal::{Dealer, Hand};
 use super::error::AdError;
 use super::skim::Manner;
-use super::{Delimiter, Form, Line, Skim, without_cr};
+use super::{Delimiter, Form, Line, Skim, banner, without_cr};
 use crate::ad::exact_line;
 use crate::ad::{ClassAd, LineError};
 use crate::read::memo::Memo;
@@ -341,11 +341,6 @@ impl Hand for AdReader<Empty> {
         from.give(bytes, &mut self.window);
         self.region = bytes;
     }
-}
-
-/// A delimiter line, if it is a banner.
-pub(super) fn banner(line: &[u8]) -> Option<&[u8]> {
-    line.first().is_some_and(|byte| !numbers::is_space(*byte)).then_some(line)
 }
 
 #[cfg(test)]

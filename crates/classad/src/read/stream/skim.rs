@@ -9,8 +9,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::reader::banner;
-use super::{Delimiter, Line, without_cr};
+use super::{Delimiter, Line, banner, without_cr};
 use crate::ad::{ClassAd, exact_line, parts, to_nul};
 use crate::read::skeleton::Skeleton;
 use crate::syntax::{AttrName, Dialect, Expr, numbers};
