@@ -261,7 +261,8 @@ impl Request {
     /// # Errors
     /// Why it cannot be asked for, in words.
     pub fn event(self, ad: Vec<u8>, host: &str, quirks: Quirks) -> Result<Option<Event>, String> {
-        let asked = Asked { ad, uid: identity::effective_uid(), lease: 0, host, quirks };
+        let dialect = Dialect::new_syntax();
+        let asked = Asked { ad, uid: identity::effective_uid(), lease: 0, host, quirks, dialect };
         Ok(match self.meaning(asked)? {
             Meaning::Event(event)
             | Meaning::Claim(event)
