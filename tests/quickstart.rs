@@ -1,6 +1,7 @@
 //! The quickstart of the README: its table is what a first user sees.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
 
 use std::path::Path;
 use std::process::Command;
