@@ -1,6 +1,6 @@
 //! The machine at the start of the job: what it runs in, its process, and what keeps that from being started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::action::{Action, JobProcess, Notice};
 use super::container::{self, Runtime};
@@ -26,6 +26,13 @@ const LOCAL_UNIVERSE: i64 = 12;
 
 /// What 25.14 says of mounts that PER_JOB_NAMESPACES forbids.
 const ENOSYS: i32 = 38;
+
+/// What makes the directories that are bound over those of the machine.
+fn directories(mounts: &[(PathBuf, PathBuf)], world: &dyn World) -> Vec<Action> {
+    let there = |target: &Path| world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory);
+    let mounts = mounts.iter().filter(|(_, target)| there(target));
+    mounts.map(|(path, _)| Action::MakeDirectory { path: path.clone(), mode: 0o700 }).collect()
+}
 
 impl Starter<'_> {
     /// The job.
@@ -71,13 +78,11 @@ impl Starter<'_> {
             return;
         }
         let java = universe == JAVA_UNIVERSE;
+        let directories = directories(mounts.as_deref().unwrap_or_default(), &world);
         let process = self.process(&world, (runtime, late), mounts, out);
         match process.map(|process| JobProcess { java, ..process }) {
             Ok(process) if runtime == Runtime::Singularity => {
-                let mounts = process.mounts.iter().filter(|(_, target)| {
-                    world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory)
-                });
-                out.extend(mounts.map(|(path, _)| Action::MakeDirectory { path: path.clone(), mode: 0o700 }));
+                out.extend(directories);
                 self.start_singularity(process, out);
             }
             Ok(process) => {
@@ -85,7 +90,11 @@ impl Starter<'_> {
                 self.phase = Phase::Starting;
                 out.push(Action::StartProcess(Box::new(process)));
             }
-            Err(failure) => self.start_failed(now, failure, out),
+            Err(failure) => {
+                // 25.14 makes them before it reads arguments and environment: JOB_EXIT finds them (VanillaProc::StartJob).
+                out.extend(directories);
+                self.start_failed(now, failure, out);
+            }
         }
     }
 

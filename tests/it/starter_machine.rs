@@ -86,6 +86,13 @@ fn what_keeps_the_job_from_starting_decides_the_temporary_directory_of_the_exit_
     assert_eq!(temporary("Environment = \"A\"", mounting()), "/tmp");
     let undefined = Settings { mount_under_scratch: "NoSuch".into(), ..Settings::default() };
     assert_eq!(temporary("", undefined), "/execute/dir_1/scratch");
+    // The directories are made before that, and JOB_EXIT finds them.
+    let (_, out) = begun(&world, Quirks::Reference, "Arguments = \"'\"", mounting());
+    let at = |wanted: &dyn Fn(&Action) -> bool| out.iter().position(wanted);
+    let inner = std::path::Path::new("/execute/dir_1/scratch/var/tmp");
+    let made = at(&|action| matches!(action, Action::MakeDirectory { path, .. } if path == inner));
+    let asked = at(&|action| matches!(action, Action::Call(call) if call.hook == HookType::JobExit));
+    assert!(made.is_some() && made < asked, "{out:?}");
     // Nothing is mounted below local universe jobs, whoever made them so; a text that begins no expression is a list.
     let mounts = |more: &str, settings: Settings| {
         let (_, out) = begun(&world, Quirks::Reference, more, settings);
