@@ -1072,6 +1072,12 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
     assert!(told.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{told}");
     let (status, told, _) = run(&["a", "a"]);
     assert!(status == Some(0) && told.starts_with("a and a come to the same; "), "{status:?} {told}");
+    // What is drawn is drawn alike: in both, and for all daemons.
+    write("draws", &format!("{base}use POLICY : UWCS_Desktop\nDRAWN = $RANDOM_INTEGER(1, 1000000)\n"));
+    let (status, told, _) = run(&["draws", "draws"]);
+    assert!(status == Some(0), "{told}");
+    let (_, told, _) = run(&["a", "draws"]);
+    assert!(told.contains("DRAWN  (all daemons)\n    - not defined\n"), "{told}");
     let (_, told, _) = run(&["a", "c", "--json"]);
     let all: serde_json::Value = serde_json::from_str(&told).unwrap();
     let spool = all.as_array().unwrap().iter().find(|it| it["name"] == "SPOOL").unwrap();

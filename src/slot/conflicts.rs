@@ -76,7 +76,7 @@ impl ExecutionPoint {
         let keeps = |slot: &Slot| slot.conflict.as_ref().is_some_and(|it| !it.short.is_empty());
         let stale = self.slots.values().any(|slot| keeps(slot) && !short.contains_key(&slot.key))
             && self.core.has_anywhere(Quirk::ResourceConflictStays);
-        for (key, slot) in self.slots.iter_mut().filter(|(_, slot)| slot.amounts.backfill) {
+        for slot in self.slots.values_mut().filter(|slot| slot.amounts.backfill) {
             let before = slot.conflict.take().unwrap_or_default();
             let unmentioned = if stale { before.short.clone() } else { String::new() };
             let own = |tag: &String, used: &Vec<usize>| {
@@ -84,7 +84,7 @@ impl ExecutionPoint {
                 Some(used.iter().copied().filter(|index| custom.bound.contains(index)).collect())
             };
             let conflict = Conflict {
-                short: short.get(key).cloned().unwrap_or(unmentioned),
+                short: short.get(&slot.key).cloned().unwrap_or(unmentioned),
                 in_use: (slot.key.sub == 0).then(|| in_use.clone()),
                 devices: devices
                     .iter()

@@ -200,7 +200,7 @@ impl ExecutionPoint {
         }
         self.coordinate();
         let why = VacateReason::new("Startd was draining", DRAINING);
-        let keys: Vec<_> = self.slots.keys().copied().collect();
+        let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             match (slot.state, speed) {
@@ -268,7 +268,7 @@ impl ExecutionPoint {
         let old = |slot: &Slot| {
             slot.kind != SlotKind::Partitionable && claimed(slot) && !slot.accepted_while_draining
         };
-        let Some(&key) = self.slots.keys().next() else { return };
+        let Some(key) = self.slots.keys().next() else { return };
         if !self.core.drain.is_on() || self.slots.values().any(old) || self.core.drain.no_retirement {
             return;
         }
@@ -287,7 +287,7 @@ impl ExecutionPoint {
         }
         self.coordinate();
         let why = VacateReason::new("Startd was draining", DRAINING);
-        let keys: Vec<_> = self.slots.keys().copied().collect();
+        let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.retire(&mut self.core, true, why.clone(), "the jobs from before the drain have ended");

@@ -93,8 +93,7 @@ impl ExecutionPoint {
     /// Carves a dynamic slot for the job out of a partitionable one, or out of a dynamic one with all that it takes along.
     /// Rounding edits the job's requests.
     pub(super) fn carve(&mut self, key: SlotKey, job: &mut ClassAd) -> Result<SlotKey, String> {
-        let used: Vec<u32> =
-            self.slots.keys().filter(|it| it.number == key.number).map(|it| it.sub).collect();
+        let used: Vec<u32> = self.slots.of_number(key.number).map(|slot| slot.key.sub).collect();
         let sub = (1..).find(|sub| !used.contains(sub)).unwrap_or(u32::MAX);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".into()) };
@@ -136,7 +135,7 @@ impl ExecutionPoint {
         let child = Slot::child(parent, sub, amounts, core);
         parent.refresh(core);
         let child_key = child.key;
-        slots.insert(child_key, child);
+        slots.insert(child);
         if let Some(top) = slots.get_mut(&SlotKey::of(key.number)) {
             top.children = (top.children.0 + 1, core.now.epoch());
             top.refresh(core);

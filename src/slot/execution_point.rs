@@ -1,6 +1,6 @@
 //! The whole execution point: `step(now, event) -> actions`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use super::core::Core;
 use super::interface::{Action, Event, HookRun, SlotKey, StarterId};
 use super::settings::Settings;
 use super::single::Slot;
+use super::slots::Slots;
 use crate::process::Exit;
 use crate::time::{Now, Tick};
 use crate::world::World;
@@ -19,7 +20,7 @@ use crate::world::World;
 /// given world is asked for the zone of local time, random numbers and what expressions ask for.
 pub struct ExecutionPoint {
     pub(super) core: Core,
-    pub(super) slots: BTreeMap<SlotKey, Slot>,
+    pub(super) slots: Slots,
     /// Events that wait until all starters asked for are known to run or not.
     held: VecDeque<Event>,
     /// When a slot was claimed last, in epoch seconds.
@@ -45,13 +46,7 @@ impl ExecutionPoint {
         core.slot_count = i64::try_from(core.settings.slots.len()).unwrap_or(i64::MAX);
         core.has_backfill_slots = core.settings.slots.iter().any(|plan| plan.amounts.backfill);
         let plans = core.settings.slots.clone();
-        let slots = plans
-            .into_iter()
-            .map(|plan| {
-                let slot = Slot::new(Arc::new(plan), &mut core);
-                (slot.key, slot)
-            })
-            .collect();
+        let slots = Slots::of(plans.into_iter().map(|plan| Slot::new(Arc::new(plan), &mut core)));
         ExecutionPoint {
             core,
             slots,
@@ -89,6 +84,14 @@ impl ExecutionPoint {
         std::mem::take(&mut self.core.out)
     }
 
+    /// Gives the list of a step back when all in it is done, so that the next need not make another.
+    pub fn reuse(&mut self, mut done: Vec<Action>) {
+        done.clear();
+        if self.core.out.is_empty() {
+            self.core.out = done;
+        }
+    }
+
     fn handle(&mut self, event: Event) {
         if self.finished {
             return;
@@ -119,9 +122,9 @@ impl ExecutionPoint {
                     self.fetch_ended(key, &stdout, cut);
                 }
             }
-            Event::Fetched { run, ad } => {
+            Event::Fetched { run, ad, kind } => {
                 if let Some(key) = self.fetching_with(run) {
-                    self.fetched(key, *ad);
+                    self.fetched(key, (*ad, kind));
                 }
             }
             // To be woken is all it needs: the call is under way.

@@ -15,6 +15,7 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
+use super::watch::ALWAYS;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::quirks::Quirk;
 use crate::text::caseless;
@@ -136,7 +137,7 @@ impl Slot {
     }
 
     /// Whether the job is taken (`StartdHookMgr::handleHookFetchWork`).
-    fn decide(&mut self, core: &mut Core, job: &ClassAd) -> Decision {
+    fn decide(&mut self, core: &mut Core, job: &ClassAd, kind: Option<u32>) -> Decision {
         if core.shutdown.is_some() {
             return Err("the execution point is ending".into());
         }
@@ -153,7 +154,7 @@ impl Slot {
             return Err("the slot is claimed already, and its backfill client is being ended".into());
         }
         self.restore_requirements(core);
-        if self.look(core, Some(job), |context| context.boolean("Requirements")) != Some(true) {
+        if !self.takes(core, job, kind) {
             let world = Frozen { world: &*core.world, now: core.now };
             return Err(self.in_one_line(&world, job));
         }
@@ -179,6 +180,29 @@ impl Slot {
             }
         }
         Ok(rank)
+    }
+
+    /// Whether Requirements are true for the job. Where nothing that they lead to moves, what is true for a job is so for all of
+    /// its kind.
+    fn takes(&mut self, core: &Core, job: &ClassAd, kind: Option<u32>) -> bool {
+        /// So many kinds are remembered.
+        const MOST: usize = 64;
+        let kind = kind.filter(|_| core.wants.still && self.available && self.keeps_constants(core));
+        let Some(kind) = kind else {
+            return self.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true);
+        };
+        if self.taken_kinds.contains(&kind) {
+            return true;
+        }
+        core.watch.begin(self.moving(core));
+        let takes = self.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true);
+        if core.watch.end() == ALWAYS && takes {
+            if self.taken_kinds.len() == MOST {
+                self.taken_kinds.clear();
+            }
+            self.taken_kinds.push(kind);
+        }
+        takes
     }
 
     /// Calls REPLY_FETCH. `id` is given with an acceptance.
@@ -289,14 +313,14 @@ impl ExecutionPoint {
                     slot.no_work(core, "the answer of FETCH_WORK is no job");
                 }
             }
-            Fetched::Job(job) => self.offered(key, *job),
+            Fetched::Job(job) => self.offered(key, *job, None),
         }
         self.fetch_completed(key);
     }
 
     /// A fetch hook has ended with a job.
-    pub(super) fn fetched(&mut self, key: SlotKey, job: ClassAd) {
-        self.offered(key, job);
+    pub(super) fn fetched(&mut self, key: SlotKey, (job, kind): (ClassAd, Option<u32>)) {
+        self.offered(key, job, kind);
         self.fetch_completed(key);
     }
 
@@ -373,7 +397,7 @@ impl ExecutionPoint {
     }
 
     /// A job was fetched for the slot: it is taken or refused, and either is told.
-    fn offered(&mut self, key: SlotKey, mut job: ClassAd) {
+    fn offered(&mut self, key: SlotKey, mut job: ClassAd, kind: Option<u32>) {
         let ExecutionPoint { core, slots, .. } = self;
         let shared = core.world.clone();
         let world = Frozen { world: &*shared, now: core.now };
@@ -384,7 +408,7 @@ impl ExecutionPoint {
             add_requests(&mut job);
         }
         let keyword = slot.hooks.as_ref().map(|hooks| hooks.keyword.clone()).unwrap_or_default();
-        let mut decision = slot.decide(core, &job);
+        let mut decision = slot.decide(core, &job, kind);
         if Context::new(&world).my(&job).string("HookKeyword").is_none() {
             job.set("HookKeyword", Value::from(bstr::BString::from(keyword)));
         }
@@ -458,7 +482,9 @@ impl ExecutionPoint {
         }
         let Some(slot) = slots.get_mut(&runs_in) else { return };
         let idle = slot.has_idle_fetched_claim();
-        let told = (!replied).then(|| job.clone());
+        // Nobody reads it where no texts are wanted.
+        let texts = core.wants.texts;
+        let told = (!replied).then(|| if texts { job.clone() } else { ClassAd::new() });
         let (claim_id, accepted) = slot.claim_for(core, (job, print), rank);
         if let Some(job) = told {
             slot.reply(core, &job, Some(claim_id), Some(accepted));

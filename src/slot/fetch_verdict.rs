@@ -62,7 +62,7 @@ pub fn read_fetched(
 pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
     let missing: Vec<_> = ["RequestCpus", "RequestMemory", "RequestDisk"]
         .into_iter()
-        .filter(|name| job.get(name).is_none())
+        .filter(|name| !job.contains(name))
         .collect();
     for name in &missing {
         job.set(name, 1i64);

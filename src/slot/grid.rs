@@ -22,19 +22,39 @@ pub(super) struct Grid {
 }
 
 impl Steps {
+    /// How many whole steps there are in so much time. Mostly none or one: a division takes longer than all else here.
+    fn whole(self, time: u64) -> u64 {
+        if time < self.step { 0 } else { time / self.step }
+    }
+
+    /// How many steps it takes to pass so much time.
+    fn to_pass(self, time: u64) -> u64 {
+        if time <= self.step { u64::from(time > 0) } else { time.div_ceil(self.step) }
+    }
+
     /// The last before `at`, not before `from`.
     fn before(self, at: u64, from: u64) -> Option<u64> {
-        let phase = self.at % self.step;
         let last = at.checked_sub(1)?;
-        let back = (last % self.step + self.step - phase) % self.step;
-        last.checked_sub(back).filter(|found| *found >= self.first && *found > from)
+        let found = match last.checked_sub(self.at) {
+            Some(late) => self.at + self.whole(late) * self.step,
+            None => self.at.checked_sub(self.to_pass(self.at - last) * self.step)?,
+        };
+        Some(found).filter(|found| *found >= self.first && *found > from)
     }
 
     /// The first at or after `at`.
     fn from(self, at: u64) -> u64 {
         let at = at.max(self.first);
-        let phase = self.at % self.step;
-        at + (phase + self.step - at % self.step) % self.step
+        match at.checked_sub(self.at) {
+            Some(late) => self.at + self.to_pass(late) * self.step,
+            None => self.at - self.whole(self.at - at) * self.step,
+        }
+    }
+
+    /// Whether the same times come.
+    fn is_same_as(self, other: Steps) -> bool {
+        let apart = self.at.abs_diff(other.at);
+        self.step == other.step && self.first == other.first && self.whole(apart) * self.step == apart
     }
 }
 
@@ -60,11 +80,7 @@ impl Grid {
     /// Whether the same times come.
     pub(super) fn is_same_as(&self, other: &Grid) -> bool {
         let same = |(one, other): (&Option<Steps>, &Option<Steps>)| match (one, other) {
-            (Some(one), Some(other)) => {
-                one.step == other.step
-                    && one.at % one.step == other.at % other.step
-                    && one.first == other.first
-            }
+            (Some(one), Some(other)) => one.is_same_as(*other),
             (None, None) => true,
             _ => false,
         };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::claim_id::ClaimId;
 use super::command::ClaimCommand;
 use super::cron_ads::CronAds;
 use super::drain::DrainRequest;
@@ -69,6 +70,8 @@ pub enum Event {
         run: HookRun,
         /// The job.
         ad: Box<ClassAd>,
+        /// Jobs of the same number differ in ClusterId, ProcId and QDate alone.
+        kind: Option<u32>,
     },
     /// A call of FETCH_WORK ends that was counted only: there may be work now, so it is made, as begun when it was.
     Asks {
@@ -403,8 +406,8 @@ pub enum Notice {
     Claim {
         /// Which slot.
         slot: SlotKey,
-        /// The claim's public id.
-        id: String,
+        /// Its id.
+        id: ClaimId,
         /// Whether it begins.
         begins: bool,
         /// Why, in words; may be empty.

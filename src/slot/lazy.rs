@@ -3,7 +3,7 @@
 //! A slot that policy has been asked about and that stays as it is rests until the second that the [watch](super::watch) names, or
 //! until an event concerns it. Polls and updates at which all slots rest are passed over; what they would have left behind
 //! is made up for when somebody looks. A slot that was told that there is no work asks again and again in vain: those fetches
-//! are counted, not made. Everything is as if every slot had been looked at in every poll; `tests/simulate.rs` holds both
+//! are counted, not made. Everything is as if every slot had been looked at in every poll; `tests/it/simulate.rs` holds both
 //! ways against one another.
 //!
 //! While a drain or the end is under way, all slots wait for one another, and every poll is made.
@@ -21,7 +21,6 @@ use super::rest::{NOW, Passed, back};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::wants::Wants;
-use super::watch::ALWAYS;
 use crate::classad::AttrName;
 use crate::classad::references::Names;
 use crate::time::{Now, Tick};
@@ -128,17 +127,16 @@ impl ExecutionPoint {
         if self.core.lazy.is_none() {
             return;
         }
-        let family = SlotKey::of(key.number)..=SlotKey { number: key.number, sub: u32::MAX };
         let ExecutionPoint { core, slots, .. } = self;
         if let Some(slot) = slots.get_mut(&key).filter(|slot| slot.kind == SlotKind::Static) {
             slot.wake(core);
             core.lazy.iter_mut().for_each(|lazy| lazy.touched.push(key));
             return;
         }
-        for (key, slot) in slots.range_mut(family) {
+        for slot in slots.of_number_mut(key.number) {
             slot.wake(core);
             if let Some(lazy) = &mut core.lazy {
-                lazy.touched.push(*key);
+                lazy.touched.push(slot.key);
             }
         }
     }
@@ -183,7 +181,7 @@ impl ExecutionPoint {
         }
         let mut keys = std::mem::take(&mut lazy.touched);
         if lazy.all_touched {
-            keys = self.slots.keys().copied().collect();
+            keys = self.slots.keys().collect();
         } else {
             // With a slot those are concerned that were carved out of it meanwhile.
             keys.iter_mut().for_each(|key| key.sub = 0);
@@ -191,9 +189,8 @@ impl ExecutionPoint {
             keys.dedup();
             let carved = |slot: &Slot| slot.kind != SlotKind::Static;
             if keys.iter().any(|key| self.slots.get(key).is_none_or(carved)) {
-                let family = |key: &SlotKey| *key..=SlotKey { number: key.number, sub: u32::MAX };
-                keys =
-                    keys.iter().flat_map(|key| self.slots.range(family(key)).map(|(key, _)| *key)).collect();
+                let family = |key: &SlotKey| self.slots.of_number(key.number).map(|slot| slot.key);
+                keys = keys.iter().flat_map(family).collect();
             }
         }
         keys.sort_unstable();
@@ -204,8 +201,8 @@ impl ExecutionPoint {
             if polled != std::mem::replace(&mut slot.rest.is_polled, polled) {
                 lazy.polled = if polled { lazy.polled + 1 } else { lazy.polled.saturating_sub(1) };
             }
-            if slot.rest.until != ALWAYS {
-                lazy.looks.push(Reverse((slot.rest.until, *key)));
+            if let Some(until) = slot.rest.enlist() {
+                lazy.looks.push(Reverse((until, *key)));
             }
             let timer = slot.own_timer(&self.core, &grid);
             if timer != slot.rest.timer {
@@ -232,14 +229,15 @@ impl ExecutionPoint {
     /// When something is due, as far as it is known without looking at all slots.
     fn lazy_wake(&mut self) -> Option<Tick> {
         let grid = Grid::of(&self.core);
-        let slots = &self.slots;
         let poll_at = self.core.poll_at.map(|alarm| alarm.at);
-        let lazy = self.core.lazy.as_mut()?;
+        let ExecutionPoint { core, slots, .. } = self;
+        let lazy = core.lazy.as_mut()?;
         while let Some(Reverse((until, key))) = lazy.looks.peek().copied() {
             if slots.get(&key).is_some_and(|slot| slot.rest.until == until) {
                 break;
             }
             lazy.looks.pop();
+            slots.get_mut(&key).map(|slot| slot.rest.delist(until));
         }
         while let Some(Reverse((at, key))) = lazy.timers.peek().copied() {
             if slots.get(&key).is_some_and(|slot| slot.rest.timer == Some(at)) {
@@ -277,12 +275,12 @@ impl ExecutionPoint {
                 break;
             }
             lazy.looks.pop();
-            if slots.get(&key).is_some_and(|slot| slot.rest.until == until) {
+            if slots.get_mut(&key).is_some_and(|slot| slot.rest.delist(until)) {
                 keys.push(key);
             }
         }
         // Those whom the present event has concerned already.
-        let all = if lazy.all_touched { slots.keys().copied().collect() } else { Vec::new() };
+        let all = if lazy.all_touched { slots.keys().collect() } else { Vec::new() };
         for key in lazy.touched.iter().chain(&all) {
             if slots.get(key).is_some_and(|slot| slot.rest.until <= now) {
                 keys.push(*key);
@@ -413,5 +411,131 @@ impl ExecutionPoint {
             lazy.silent += u64::from(slot.fetching_since.take().is_some());
         }
         lazy.silent
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::config::{Config, LoadOptions, Who};
+    use crate::os::RealWorld;
+    use crate::quirks::Quirks;
+    use crate::slot::state::{Activity, State};
+    use crate::slot::{Action, Event, Limits, Measured, SlotHook, Surroundings, asked, configure};
+
+    const BEGUN: i64 = 1_800_000_000;
+    /// How long a call of FETCH_WORK takes, in seconds.
+    const TAKES: u64 = 2;
+
+    fn at(seconds: u64) -> Now {
+        Now::at_epoch(BEGUN).plus(Duration::from_secs(seconds))
+    }
+
+    /// An execution point of two slots with these lines of configuration, whose slots rest or do not.
+    pub(in crate::slot) fn point(lines: &str, rests: bool) -> ExecutionPoint {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("condor_config");
+        let text = "NUM_CPUS = 2\nMEMORY = 1000\nSTARTD_DETECT_GPUS =\nNETWORK_INTERFACE = 127.0.0.1\nNUM_SLOTS_TYPE_1 = 2\n\
+                    SLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\nRunBenchmarks = False\n";
+        std::fs::write(&file, format!("{text}{lines}\n")).unwrap();
+        let world = RealWorld::new();
+        let who = Who { subsystem: "STARTD".into(), ..Who::default() };
+        let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
+        let (config, _) = Config::load(&world, &who, &options).unwrap();
+        let around = Surroundings { disk_free: 1_000_000, ..Surroundings::default() };
+        let mut made = configure(&config, &world, &around, Quirks::None, Limits::default()).unwrap();
+        made.settings.benchmarks.jobs.clear();
+        let names = asked(&made.settings, []);
+        let mut point = ExecutionPoint::new(made.settings, Rc::new(world), at(0));
+        if rests {
+            point.look_only_at_changes(&names, Some(Duration::from_secs(TAKES)));
+            assert!(point.core.lazy.is_some());
+        }
+        point
+    }
+
+    /// Plays it for so many seconds without any job; returns when it was woken, and how often FETCH_WORK was called.
+    fn play(point: &mut ExecutionPoint, length: u64) -> (Vec<u64>, u64) {
+        let (mut woken, mut calls) = (Vec::new(), Vec::new());
+        let mut actions = point.step(at(0), Event::Start);
+        let mut made = 0;
+        loop {
+            let now = point.core.now.monotonic_us;
+            for action in actions.drain(..) {
+                if let Action::RunHook(call) = action
+                    && call.hook == SlotHook::FetchWork
+                {
+                    made += 1;
+                    calls.push((now + TAKES * 1_000_000, call.run));
+                }
+            }
+            let ends = calls.iter().min().copied();
+            let wake = point.next_wake().map(|Tick(wake)| wake.max(now));
+            let next = ends.map(|(ends, _)| ends).into_iter().chain(wake).min();
+            let Some(next) =
+                next.map(|next| next - at(0).monotonic_us).filter(|next| *next <= length * 1_000_000)
+            else {
+                return (woken, made);
+            };
+            let then = at(0).plus(Duration::from_micros(next));
+            actions = match ends.filter(|(ends, _)| *ends == then.monotonic_us) {
+                Some((_, run)) => {
+                    calls.retain(|(_, other)| *other != run);
+                    point.step(then, Event::HookEnded { run, stdout: Vec::new(), cut: false })
+                }
+                None => {
+                    woken.push(next / 1_000_000);
+                    point.step(then, Event::Tick)
+                }
+            };
+        }
+    }
+
+    fn states(point: &ExecutionPoint) -> Vec<(State, Activity)> {
+        point.slots().map(|(_, _, state, activity)| (state, activity)).collect()
+    }
+
+    #[test]
+    fn a_slot_is_looked_at_when_its_policy_can_have_changed_and_at_no_other_time() {
+        let lines = format!("UPDATE_INTERVAL = 300\nIS_OWNER = time() < {}", BEGUN + 1000);
+        let mut point = point(&lines, true);
+        // At the first update, since it had only begun; at the one after the time has come; and at the one after it has changed.
+        assert_eq!(play(&mut point, 100_000), (vec![300, 1200, 1500], 0));
+        assert_eq!(states(&point), [(State::Unclaimed, Activity::Idle); 2]);
+        assert_eq!(point.next_wake(), None);
+    }
+
+    #[test]
+    fn a_measurement_wakes_those_whose_policy_looks_at_it() {
+        for (start, wakes) in [("True", false), ("LoadAvg < 0.3", true)] {
+            let mut point = point(&format!("UPDATE_INTERVAL = 300\nIS_OWNER = !({start})"), true);
+            play(&mut point, 10_000);
+            assert_eq!(point.next_wake(), None, "{start}");
+            let measured = Measured { load: 2.0, ..Measured::default() };
+            point.step(at(10_000), Event::Measured(Box::new(measured)));
+            assert_eq!(point.next_wake(), wakes.then(|| at(10_200).tick()), "{start}");
+            point.step(at(10_200), Event::Tick);
+            let state = if wakes { State::Owner } else { State::Unclaimed };
+            assert_eq!(states(&point)[0].0, state, "{start}");
+        }
+    }
+
+    #[test]
+    fn fetches_in_vain_are_as_many_as_if_each_were_made() {
+        for delay in ["7", "30", "300"] {
+            let lines = format!(
+                "UPDATE_INTERVAL = 77\nFetchWorkDelay = {delay}\nSTARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true"
+            );
+            let (mut naive, mut lazy) = (point(&lines, false), point(&lines, true));
+            let ((polls, made), (looks, known)) = (play(&mut naive, 5000), play(&mut lazy, 5000));
+            let silent = lazy.silent_fetches(at(0), 5_000_000_000);
+            assert_eq!(known + silent, made, "every {delay} s");
+            assert!(
+                made > 20 && silent > known && looks.len() * 3 < polls.len(),
+                "{made} {silent} {looks:?}"
+            );
+        }
     }
 }

@@ -17,6 +17,13 @@ pub(super) const PREEMPTING_USER_PRIO: i32 = 1019;
 /// WANT_HOLD.
 const HELD_BY_STARTD: i32 = 21;
 
+/// The names of an expression: for all universes, for vanilla, for VM.
+macro_rules! by_universe {
+    ($name:literal) => {
+        [$name, concat!($name, "_VANILLA"), concat!($name, "_VM")]
+    };
+}
+
 /// What eval_policy suggests.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Suggestion {
@@ -45,33 +52,27 @@ pub(super) enum Extra {
 }
 
 impl Slot {
-    /// An expression of the slot as a truth value; a number counts. With `by_universe` the universe's own form is
-    /// tried first.
-    fn truth(&self, core: &mut Core, name: &str, by_universe: bool) -> Option<bool> {
-        let ask = |slot: &Self, core: &Core, name: &str| {
-            slot.look(core, slot.job(), |context| context.boolean(name))
+    /// An expression of the slot as a truth value; a number counts.
+    fn truth(&self, core: &Core, name: &str) -> Option<bool> {
+        self.look(core, self.job(), |context| context.boolean(name))
+    }
+
+    /// The same; the form for the job's universe is tried first.
+    fn truth_by_universe(&self, core: &Core, [name, vanilla, vm]: [&str; 3]) -> Option<bool> {
+        let own = match self.current.as_ref().and_then(|claim| claim.universe) {
+            Some(5) => self.truth(core, vanilla),
+            Some(13) => self.truth(core, vm),
+            _ => None,
         };
-        if by_universe {
-            let suffix = match self.current.as_ref().and_then(|claim| claim.universe) {
-                Some(5) => Some("_VANILLA"),
-                Some(13) => Some("_VM"),
-                _ => None,
-            };
-            if let Some(suffix) = suffix
-                && let Some(truth) = ask(self, core, &[name, suffix].concat())
-            {
-                return Some(truth);
-            }
-        }
-        ask(self, core, name)
+        own.or_else(|| self.truth(core, name))
     }
 
     fn preempt(&self, core: &mut Core) -> bool {
-        self.truth(core, "PREEMPT", true) == Some(true)
+        self.truth_by_universe(core, by_universe!("PREEMPT")) == Some(true)
     }
 
     pub(super) fn is_owner(&self, core: &mut Core) -> bool {
-        match self.truth(core, "IsOwner", false) {
+        match self.truth(core, "IsOwner") {
             Some(truth) => truth,
             None => {
                 self.undefined_policy(core, "IS_OWNER");
@@ -81,7 +82,7 @@ impl Slot {
     }
 
     fn wants_suspend(&self, core: &mut Core) -> bool {
-        self.truth(core, "WANT_SUSPEND", true) == Some(true)
+        self.truth_by_universe(core, by_universe!("WANT_SUSPEND")) == Some(true)
     }
 
     /// Whether a preempted job is first asked to leave. Without a job it does not matter.
@@ -89,7 +90,7 @@ impl Slot {
         if !self.is_active() {
             return true;
         }
-        match self.truth(core, "WANT_VACATE", true) {
+        match self.truth_by_universe(core, by_universe!("WANT_VACATE")) {
             Some(truth) => truth,
             None => {
                 self.undefined_policy(core, "WANT_VACATE");
@@ -145,7 +146,7 @@ impl Slot {
         match state {
             State::Claimed => self.suggest_claimed(core),
             State::Preempting if activity == Activity::Vacating => {
-                let kill = self.truth(core, "KILL", true) == Some(true);
+                let kill = self.truth_by_universe(core, by_universe!("KILL")) == Some(true);
                 if kill { to(state, Activity::Killing, "KILL is true", Extra::Nothing) } else { None }
             }
             State::Owner | State::Unclaimed if self.kind == SlotKind::Dynamic => {
@@ -175,14 +176,12 @@ impl Slot {
                 to(State::Owner, Activity::Idle, "IS_OWNER is true", Extra::Nothing)
             }
             State::Unclaimed
-                if core.settings.backfill.is_some()
-                    && self.truth(core, "START_BACKFILL", false) == Some(true) =>
+                if core.settings.backfill.is_some() && self.truth(core, "START_BACKFILL") == Some(true) =>
             {
                 to(State::Backfill, Activity::Idle, "START_BACKFILL is true", Extra::Nothing)
             }
             State::Backfill
-                if activity != Activity::Killing
-                    && self.truth(core, "EVICT_BACKFILL", false) == Some(true) =>
+                if activity != Activity::Killing && self.truth(core, "EVICT_BACKFILL") == Some(true) =>
             {
                 let (state, activity) = match activity {
                     Activity::Idle => (State::Owner, Activity::Idle),
@@ -232,12 +231,15 @@ impl Slot {
         }
         if matches!(activity, Activity::Busy | Activity::Retiring)
             && want_suspend
-            && self.truth(core, "SUSPEND", true) == Some(true)
+            && self.truth_by_universe(core, by_universe!("SUSPEND")) == Some(true)
         {
             return stay(Activity::Suspended, "SUSPEND is true", Extra::Nothing);
         }
         let held = self.current.as_ref().is_some_and(|claim| claim.suspended_by_command);
-        if activity == Activity::Suspended && !held && self.truth(core, "CONTINUE", true) == Some(true) {
+        if activity == Activity::Suspended
+            && !held
+            && self.truth_by_universe(core, by_universe!("CONTINUE")) == Some(true)
+        {
             return if retirement {
                 stay(Activity::Retiring, "CONTINUE is true", Extra::BetterClaim)
             } else {
@@ -354,7 +356,7 @@ impl Slot {
     /// Why a job that is preempted is put on hold, when WANT_HOLD says so (`Resource::eval_preempt`).
     pub(super) fn hold_reason(&self, core: &mut Core) -> Option<VacateReason> {
         let preempted = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
-        if !preempted || self.truth(core, "WANT_HOLD", false) != Some(true) {
+        if !preempted || self.truth(core, "WANT_HOLD") != Some(true) {
             return None;
         }
         let (text, subcode) = self.look(core, self.job(), |context| {

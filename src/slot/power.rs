@@ -164,7 +164,7 @@ impl ExecutionPoint {
         }
         let known = power.states.supported.contains(&state);
         let allowed = power.allowed;
-        let Some(&first) = self.slots.keys().next() else { return };
+        let Some(first) = self.slots.keys().next() else { return };
         if !known && !self.core.has(Quirk::HibernatePause, first) {
             let reason =
                 format!("HIBERNATE asks for {name}, which this machine does not know: it stays awake");
@@ -187,7 +187,7 @@ impl ExecutionPoint {
         self.core.power.asleep = Some(state);
         self.refresh_all();
         let why = VacateReason::new("Startd hibernated", HIBERNATES);
-        let keys: Vec<_> = self.slots.keys().copied().collect();
+        let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.kill_claim(&mut self.core, Some(why.clone()), "the machine hibernates");

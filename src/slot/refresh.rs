@@ -19,7 +19,7 @@ impl ExecutionPoint {
         self.check_use();
         let drained =
             self.slots.values().any(|slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle));
-        let keys: Vec<_> = self.slots.keys().copied().collect();
+        let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             // A slot sees the others as they are after their turns.
             self.collect_shared();
@@ -133,7 +133,7 @@ impl ExecutionPoint {
         }
         let mut changed = Vec::new();
         for turn in 0..3 {
-            for (key, slot) in &self.slots {
+            for slot in self.slots.values() {
                 let its_turn = match slot.state {
                     State::Owner => 0,
                     State::Unclaimed => 1,
@@ -143,7 +143,7 @@ impl ExecutionPoint {
                     let load = left.min(slot.amounts.cpus.max(0.0));
                     left -= load;
                     if load != slot.owner_load {
-                        changed.push((*key, load));
+                        changed.push((slot.key, load));
                     }
                 }
             }

@@ -7,7 +7,7 @@ use super::grid::Grid;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
-use super::watch::Moving;
+use super::watch::{ALWAYS, Moving};
 use crate::time::{Now, Tick};
 
 /// What is kept of one slot.
@@ -15,6 +15,8 @@ use crate::time::{Now, Tick};
 pub(super) struct Rest {
     /// Until this second nothing can be different; at once after an event.
     pub until: i64,
+    /// The second that stands for it in the list of looks.
+    pub listed: Option<i64>,
     /// When its ad was made, on the clock that never jumps.
     pub made: u64,
     /// Whether it asks for work in vain.
@@ -46,9 +48,32 @@ impl Passed {
 /// Look at once.
 pub(super) const NOW: i64 = i64::MIN;
 
+impl Rest {
+    /// What is to be put into the list of looks, unless that stands there.
+    pub(super) fn enlist(&mut self) -> Option<i64> {
+        let is_new = self.until != ALWAYS && self.listed.replace(self.until) != Some(self.until);
+        is_new.then_some(self.until)
+    }
+
+    /// It was taken out of the list of looks; returns whether it still counts.
+    pub(super) fn delist(&mut self, until: i64) -> bool {
+        self.listed = self.listed.filter(|listed| *listed != until);
+        self.until == until
+    }
+}
+
 impl Default for Rest {
     fn default() -> Self {
-        Rest { until: NOW, made: 0, in_vain: false, unwilling: false, turn: 0, is_polled: false, timer: None }
+        Rest {
+            until: NOW,
+            listed: None,
+            made: 0,
+            in_vain: false,
+            unwilling: false,
+            turn: 0,
+            is_polled: false,
+            timer: None,
+        }
     }
 }
 
@@ -274,5 +299,44 @@ pub(super) fn back(now: Now, by: Duration) -> Now {
     Now {
         wall_us: now.wall_us.saturating_sub_unsigned(by),
         monotonic_us: now.monotonic_us.saturating_sub(by),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::SlotKey;
+    use crate::slot::lazy::tests::point;
+
+    #[test]
+    fn a_slot_stands_in_the_list_of_looks_once() {
+        let mut rest = Rest::default();
+        assert_eq!((rest.enlist(), rest.enlist()), (Some(NOW), None));
+        rest.until = 700;
+        assert_eq!((rest.enlist(), rest.enlist()), (Some(700), None));
+        // What stood there before counts no more, and what counts still stands there.
+        assert!(!rest.delist(NOW));
+        assert_eq!(rest.enlist(), None);
+        assert!(rest.delist(700));
+        assert_eq!(rest.enlist(), Some(700));
+        rest.until = ALWAYS;
+        assert_eq!(rest.enlist(), None);
+    }
+
+    #[test]
+    fn a_slot_asks_in_vain_only_while_each_fetch_is_like_the_last() {
+        const HOOK: &str = "STARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true\n";
+        for (delay, in_vain) in [("20", true), ("0", false), ("time() % 7", false)] {
+            let mut point = point(&format!("{HOOK}FetchWorkDelay = {delay}"), true);
+            let key = SlotKey::of(1);
+            let slot = point.slots.get_mut(&key).unwrap();
+            (slot.state, slot.next_fetch_delay) = (State::Unclaimed, if in_vain { 20 } else { 0 });
+            assert!(!slot.would_ask_in_vain(&point.core), "it has not asked yet");
+            let slot = point.slots.get_mut(&key).unwrap();
+            slot.out_of_work = true;
+            assert_eq!(slot.would_ask_in_vain(&point.core), in_vain, "{delay}");
+            slot.state = State::Preempting;
+            assert!(!slot.would_ask_in_vain(&point.core));
+        }
     }
 }

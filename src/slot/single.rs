@@ -83,6 +83,9 @@ pub(super) struct Slot {
     /// Whether it was told that there is no work, with nothing running since.
     pub out_of_work: bool,
 
+    /// Kinds of jobs that its Requirements are known to be true for.
+    pub taken_kinds: Vec<u32>,
+
     /// Where slots rest: until when, and what is made up for then.
     pub rest: Rest,
     /// The last change, on the clock that never jumps.
@@ -145,6 +148,7 @@ impl Slot {
             last_fetch_completed: 0,
             next_fetch_delay: -1,
             out_of_work: false,
+            taken_kinds: Vec::new(),
             rest: Rest::default(),
             changed_at: core.now.monotonic_us,
             fetch_seen: 0,
@@ -163,6 +167,7 @@ impl Slot {
     pub(super) fn rebuild(&mut self, core: &Core) {
         self.live = ClassAd::new();
         self.has_constants = false;
+        self.taken_kinds.clear();
         self.chain_to_config();
         self.refresh(core);
     }
@@ -205,7 +210,7 @@ impl Slot {
     }
 
     /// Whether parts of its ad are never different, once they are there: nothing overrides or takes them away.
-    fn keeps_constants(&self, core: &Core) -> bool {
+    pub(super) fn keeps_constants(&self, core: &Core) -> bool {
         !core.wants.texts
             && self.kind == SlotKind::Static
             && !self.amounts.backfill

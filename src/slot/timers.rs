@@ -41,7 +41,7 @@ impl ExecutionPoint {
         self.tell_backfill();
         self.evaluate_all(false);
         // By the manual a fresh slot asks at once.
-        let keys: Vec<_> = self.slots.keys().copied().collect();
+        let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
@@ -87,7 +87,7 @@ impl ExecutionPoint {
         if self.core.is_due(self.core.power.check_at) && !lazy {
             self.check_power();
         }
-        let keys: Vec<_> = if lazy { self.due_timers() } else { self.slots.keys().copied().collect() };
+        let keys: Vec<_> = if lazy { self.due_timers() } else { self.slots.keys().collect() };
         // Before they are woken: a poll would have let them ask.
         let asking: Vec<bool> = keys.iter().map(|key| lazy && self.asks_now(*key)).collect();
         for (key, asks) in keys.into_iter().zip(asking) {

@@ -382,7 +382,7 @@ impl Slot {
     pub(super) fn drop_waiting(&mut self, core: &mut Core, reason: &str) {
         let Some(claim) = self.waiting.take() else { return };
         if claim.job.is_some() {
-            let id = claim.id.public();
+            let id = claim.id.clone();
             let reason = reason.to_owned();
             core.tell(Notice::Claim { slot: self.key, id, begins: false, reason });
         }
@@ -416,7 +416,7 @@ impl Slot {
 
     fn tell_claim(&self, core: &mut Core, begins: bool, reason: &str) {
         let Some(claim) = &self.current else { return };
-        let id = claim.id.public();
+        let id = claim.id.clone();
         core.tell(Notice::Claim { slot: self.key, id, begins, reason: reason.to_owned() });
     }
 }

@@ -31,10 +31,9 @@ impl ExecutionPoint {
 
     /// How many jobs the slot of that number, or those carved out of it, have accepted and not yet begun.
     pub fn jobs_not_begun(&self, number: u32) -> usize {
-        let family = SlotKey::of(number)..=SlotKey { number, sub: u32::MAX };
         let waits = |claim: &&Claim| claim.job.is_some() && !claim.is_active();
         let of = |slot: &Slot| slot.current.iter().chain(&slot.waiting).filter(waits).count();
-        self.slots.range(family).map(|(_, slot)| of(slot)).sum()
+        self.slots.of_number(number).map(of).sum()
     }
 
     /// How a slot comes by its resources.

@@ -15,6 +15,8 @@ pub(super) struct Wants {
     pub moving: bool,
     /// Nothing but what the slot was made with, and its state.
     pub plain: bool,
+    /// The same, and not even its state or a job's own numbers.
+    pub still: bool,
     /// State, activity, and since when.
     pub state: bool,
     /// TotalTime...
@@ -104,6 +106,7 @@ impl Wants {
         clock: true,
         moving: true,
         plain: false,
+        still: false,
         state: true,
         totals: true,
         claim: true,
@@ -133,6 +136,7 @@ impl Wants {
             clock: one_of(&MACHINE[IDLE_AND_LOADS..]),
             moving: any(&super::watch::moves),
             plain: false,
+            still: false,
             state: one_of(&["state", "activity", "enteredcurrentstate", "enteredcurrentactivity"]),
             totals: begins(b"totaltime"),
             claim: of_job || one_of(&CLAIM),
@@ -152,6 +156,7 @@ impl Wants {
             wants.times,
         ];
         let plain = !more.contains(&true) && !one_of(&["acceptedwhiledraining"]);
-        Some(Wants { plain, ..wants })
+        let still = plain && !wants.state && !one_of(&["clusterid", "procid", "qdate"]);
+        Some(Wants { plain, still, ..wants })
     }
 }

@@ -175,6 +175,7 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
     place.write("new.conf", &CONFIG.replace("3600", "7300"));
     let (status, told, stderr) = place.run(&["simulate", "s.toml", "--compare", "new.conf"]);
     assert_eq!((status, stderr.as_str()), (1, ""), "{told}");
+    assert!(told.starts_with("before: c.conf\nafter:  new.conf\n\n  "), "{told}");
     assert!(told.contains("jobs completed               0       3       +3\n"), "{told}");
     let wanted = "the first job that fares differently is 1.0:
     before: 1h after the start it had to leave slot1: PREEMPT is true
@@ -387,7 +388,7 @@ fn explain_compares_configurations_clause_by_clause() {
     let (status, told, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
     assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
-    let wanted = "slot1: takes 1 of 2 jobs before, 1 after
+    let wanted = "before: c.conf\nafter:  new.conf\n\nslot1: takes 1 of 2 jobs before, 1 after
     Start: TARGET.Owner =!= \"mallory\": refuses 1 before, 1 after
     Start: TARGET.RequestMemory < 500: refuses 1 before, none after
 ";

@@ -42,7 +42,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60` is the whole proof.
+/// `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60` is the whole proof; `SIMULATE_WITH` names an optimised build for it.
 #[test]
 fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
     let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
@@ -67,7 +67,7 @@ fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
     );
     for seed in 1..=seeds {
         let run = |words: &[&str]| {
-            let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+            let output = Command::new(super::simulate::program())
                 .args(["simulate", "s", "--no-env", "--config-file", "c", "--seed", &seed.to_string()])
                 .args(words)
                 .current_dir(place.path())

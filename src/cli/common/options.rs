@@ -32,6 +32,12 @@ pub struct ConfigOptions {
 }
 
 impl ConfigOptions {
+    /// What the configuration is called beside another one.
+    pub fn name(&self) -> String {
+        let named = self.config_file.clone().or_else(|| std::env::var_os("CONDOR_CONFIG").map(PathBuf::from));
+        named.map_or_else(|| "the present configuration".to_owned(), |file| file.display().to_string())
+    }
+
     /// What hooks and whatever else is started are told of it.
     pub fn choice(&self) -> ConfigChoice {
         let knobs = self.set_knob.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));

@@ -17,6 +17,9 @@ use crate::world::World;
 const DAEMONS: [&str; 8] =
     ["MASTER", "COLLECTOR", "NEGOTIATOR", "SCHEDD", "SHADOW", "STARTD", "STARTER", "JOB_ROUTER"];
 
+/// What `$RANDOM_INTEGER` and the like begin with, each time: the same text draws the same in both and for all daemons.
+const DRAWS: u64 = 0;
+
 /// What is compared, and for whom.
 pub(super) struct Request<'a> {
     pub files: [&'a Path; 2],
@@ -74,6 +77,7 @@ fn compare(request: &Request<'_>, world: &dyn World) -> Result<Report, Unreadabl
         let who = Who { subsystem: subsystem.into(), local_name: request.local_name.clone() };
         let load = |file: &Path| {
             let options = LoadOptions { file: Some(file.to_owned()), ..request.options.clone() };
+            world.reseed(DRAWS);
             let loaded = Config::load(world, &who, &options).map(|(config, _)| config);
             loaded.map_err(|error| Unreadable(file.to_owned(), error))
         };
@@ -110,6 +114,7 @@ fn names(both: &[Config; 2]) -> Vec<BString> {
 fn seen(config: &Config, name: &BString, redacting: bool, world: &dyn World) -> Seen {
     let view = config.view(world);
     let name = name.to_str_lossy();
+    world.reseed(DRAWS);
     match view.string(&name) {
         Ok(Some(setting)) => {
             let value = match redacting {

@@ -123,7 +123,12 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
     if let Some(file) = &arguments.compare {
         let other = configured((cli, session), Some(file), arguments, &mut warnings)?;
         load::warn(session, &warnings);
-        return compare(cli, (&slots, &other), &jobs, &*world);
+        let before = match &arguments.slot_ads {
+            Some(path) => path.display().to_string(),
+            None => cli.config.name(),
+        };
+        let heading = super::simulate_compare::heading(&before, file);
+        return compare((cli, &heading), (&slots, &other), &jobs, &*world);
     }
     load::warn(session, &warnings);
     let mut all_taken = true;
@@ -244,9 +249,26 @@ struct Change {
     refused_after: BTreeMap<String, usize>,
 }
 
+impl Change {
+    /// For people.
+    fn told(&self) -> String {
+        let Change { slot, jobs, before, after, refused_before, refused_after } = self;
+        let mut text = format!("{slot}: takes {before} of {jobs} jobs before, {after} after\n");
+        let gone = refused_before.keys().filter(|clause| !refused_after.contains_key(*clause));
+        for clause in refused_after.keys().chain(gone) {
+            let count = |refused: &BTreeMap<String, usize>| {
+                refused.get(clause).map_or_else(|| "none".to_owned(), ToString::to_string)
+            };
+            let (before, after) = (count(refused_before), count(refused_after));
+            text += &format!("    {clause}: refuses {before} before, {after} after\n");
+        }
+        text
+    }
+}
+
 /// Exit status 1: a slot takes other jobs than before.
 fn compare(
-    cli: &Cli,
+    (cli, heading): (&Cli, &str),
     (before, after): (&Slots, &Slots),
     jobs: &[ClassAd],
     world: &dyn World,
@@ -285,27 +307,11 @@ fn compare(
         });
     }
     let (_, mut output) = pipe_ends();
-    match cli.output.rows(&changes)? {
-        Some(text) => output.write_all(text.as_bytes()).context("standard output")?,
-        None => {
-            for change in &changes {
-                let Change { slot, jobs, before, after, refused_before, refused_after } = change;
-                writeln!(output, "{slot}: takes {before} of {jobs} jobs before, {after} after")
-                    .context("standard output")?;
-                for (clause, count) in refused_after {
-                    let was = refused_before.get(clause).copied().unwrap_or(0);
-                    writeln!(output, "    {clause}: refuses {was} before, {count} after")
-                        .context("standard output")?;
-                }
-                for (clause, count) in
-                    refused_before.iter().filter(|(clause, _)| !refused_after.contains_key(*clause))
-                {
-                    writeln!(output, "    {clause}: refuses {count} before, none after")
-                        .context("standard output")?;
-                }
-            }
-        }
-    }
+    let text = match cli.output.rows(&changes)? {
+        Some(text) => text,
+        None => changes.iter().fold(heading.to_owned(), |text, change| text + &change.told()),
+    };
+    output.write_all(text.as_bytes()).context("standard output")?;
     output.flush().context("standard output")?;
     Ok(if differs { Status::No } else { Status::Done })
 }

@@ -101,7 +101,7 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
     }
     if let Some(file) = &arguments.compare {
         let other = prepare(cli, session, arguments, path, Some(file))?;
-        return simulate_compare::compare(cli, (&ready, &other), play);
+        return simulate_compare::compare(cli, (&ready, &other), file, play);
     }
     match events {
         Some(EventsTo::Descriptor(1)) => stream(cli, &ready, play),

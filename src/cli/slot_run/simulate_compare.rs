@@ -1,6 +1,7 @@
 //! `simulate --compare`: the same workload with two configurations.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -37,8 +38,18 @@ struct Fared {
     decided: Vec<Decided>,
 }
 
-/// Exit status 1: something is different.
-pub(super) fn compare(cli: &Cli, (before, after): (&Ready, &Ready), play: Play) -> anyhow::Result<Status> {
+/// Which configuration is which, for readers of what follows.
+pub(super) fn heading(before: &str, after: &Path) -> String {
+    format!("before: {before}\nafter:  {}\n\n", after.display())
+}
+
+/// Plays both; `file` is the one that is compared with. Exit status 1: something is different.
+pub(super) fn compare(
+    cli: &Cli,
+    (before, after): (&Ready, &Ready),
+    file: &Path,
+    play: Play,
+) -> anyhow::Result<Status> {
     let mut both = [simulation(before, play)?, simulation(after, play)?];
     both.iter_mut().for_each(|simulation| simulation.remember(Whose::All));
     let mut search = Search::default();
@@ -51,7 +62,9 @@ pub(super) fn compare(cli: &Cli, (before, after): (&Ready, &Ready), play: Play) 
     let text = match cli.output.rows(std::slice::from_ref(&compared))? {
         Some(text) => text,
         None => {
-            readable((&one, &other), compared.first_difference.as_ref(), Painter::stdout(cli.output.color))
+            let painter = Painter::stdout(cli.output.color);
+            let text = readable((&one, &other), compared.first_difference.as_ref(), painter);
+            heading(&cli.config.name(), file) + &text
         }
     };
     output.write_all(text.as_bytes()).context("standard output")?;

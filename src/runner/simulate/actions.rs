@@ -10,6 +10,7 @@ use super::queue::Refused;
 use super::scenario::HookName;
 use super::summary::Lost;
 use super::timeline::Mark;
+use crate::classad::ClassAd;
 use crate::runner::events::{Event as Told, Kind};
 use crate::runner::slot::event_of_notice;
 use crate::slot::{
@@ -252,7 +253,7 @@ pub(super) fn fetch_answers(this: &mut Simulation<'_>, host: usize, call: &HookC
     let number = call.slot.number;
     this.hosts[host].accepted.entry(number).or_default().push_back((id.clone(), job));
     let accepted_before = this.counting.hooks[0].accepted;
-    let verdict = offer(this, host, call, ad);
+    let verdict = offer(this, host, call, (ad, kind));
     match verdict {
         Verdict::Accepted => this.counting.hooks[0].accepted = accepted_before + 1,
         Verdict::Rejected(reason) => {
@@ -293,16 +294,20 @@ enum Verdict {
 }
 
 /// Offers a job to a slot; what the machine says to it.
-fn offer(this: &mut Simulation<'_>, host: usize, call: &HookCall, ad: crate::classad::ClassAd) -> Verdict {
+fn offer(this: &mut Simulation<'_>, host: usize, call: &HookCall, (ad, kind): (ClassAd, u32)) -> Verdict {
     let mut verdict = Verdict::Accepted;
-    let mut waiting = VecDeque::from([Event::Fetched { run: call.run, ad: Box::new(ad) }]);
-    while let Some(event) = waiting.pop_front() {
-        for action in this.hosts[host].machine.step(this.now, event) {
+    let (kind, ad) = (Some(kind), Box::new(ad));
+    let mut waiting = VecDeque::new();
+    let mut next = Some(Event::Fetched { run: call.run, ad, kind });
+    while let Some(event) = next.take().or_else(|| waiting.pop_front()) {
+        let mut actions = this.hosts[host].machine.step(this.now, event);
+        for action in actions.drain(..) {
             if let Action::Tell(Notice::Verdict { verdict: "rejected", reason, .. }) = &action {
                 verdict = Verdict::Rejected(reason.clone());
             }
             carry_out(this, host, action, &mut waiting);
         }
+        this.hosts[host].machine.reuse(actions);
     }
     verdict
 }

@@ -473,14 +473,16 @@ impl<'a> Simulation<'a> {
             return;
         }
         let mut given_up = Vec::new();
-        it.accepted.retain(|number, jobs| {
-            // What was accepted, and whose claim went before it began, goes back.
-            let held = it.machine.jobs_not_begun(*number);
-            while jobs.len() > held {
-                given_up.extend(jobs.pop_front());
-            }
-            !jobs.is_empty()
-        });
+        if !it.accepted.is_empty() {
+            it.accepted.retain(|number, jobs| {
+                // What was accepted, and whose claim went before it began, goes back.
+                let held = it.machine.jobs_not_begun(*number);
+                while jobs.len() > held {
+                    given_up.extend(jobs.pop_front());
+                }
+                !jobs.is_empty()
+            });
+        }
         let parked = it.machine.take_waiting();
         let number = u32::try_from(host).unwrap_or(0);
         if let Some(wake) = it.machine.next_wake().map(|Tick(wake)| wake)
@@ -502,12 +504,14 @@ impl<'a> Simulation<'a> {
 
     /// Tells the machine that something has happened, and does what it asks for.
     pub(super) fn step(&mut self, host: usize, event: Event) {
-        let mut waiting = VecDeque::from([event]);
-        while let Some(event) = waiting.pop_front() {
-            let actions = self.hosts[host].machine.step(self.now, event);
-            for action in actions {
+        let mut waiting = VecDeque::new();
+        let mut next = Some(event);
+        while let Some(event) = next.take().or_else(|| waiting.pop_front()) {
+            let mut actions = self.hosts[host].machine.step(self.now, event);
+            for action in actions.drain(..) {
                 actions::carry_out(self, host, action, &mut waiting);
             }
+            self.hosts[host].machine.reuse(actions);
         }
     }
 

@@ -74,6 +74,48 @@ pub enum PlanError {
 pub type Configure<'a> =
     &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<Settings, String>;
 
+/// Makes settings of knobs; returns with them the number of the call.
+type Make<'a> = &'a mut dyn FnMut(&BTreeMap<String, String>) -> Result<(Settings, usize), PlanError>;
+
+impl MachinePlan {
+    /// One kind of machine, and what events do to its configuration and its cron jobs.
+    fn new(
+        scenario: &Scenario,
+        (kind, name): (&Machine, Option<String>),
+        world: &Frozen<'_>,
+        make: Make<'_>,
+    ) -> Result<MachinePlan, PlanError> {
+        let mut knobs = scenario.knobs.0.clone();
+        knobs.extend(machine_knobs(kind));
+        let (settings, number) = make(&knobs)?;
+        let mut plan = MachinePlan {
+            name,
+            count: kind.count,
+            asked: None,
+            ranks: ranks(&settings),
+            settings,
+            cron: BTreeMap::new(),
+            reconfigured: BTreeMap::new(),
+            configs: BTreeMap::from([(None, number)]),
+        };
+        for (number, done) in scenario.events.iter().enumerate() {
+            if let Some(above) = &done.knobs {
+                let mut knobs = knobs.clone();
+                knobs.extend(above.0.clone());
+                let (settings, call) = make(&knobs)?;
+                plan.reconfigured.insert(number, Box::new(settings));
+                plan.configs.insert(Some(number), call);
+            }
+            if let Some(text) = &done.cron {
+                let ads = published(text, plan.settings.quirks, world);
+                let ads = ads.map_err(|reason| PlanError::Event { number: number + 1, reason })?;
+                plan.cron.insert(number, Box::new(ads));
+            }
+        }
+        Ok(plan)
+    }
+}
+
 impl Plan {
     /// Makes a scenario ready.
     ///
@@ -84,8 +126,8 @@ impl Plan {
         let one = [Machine { count: 1, ..Machine::default() }];
         let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
         let names_none = scenario.machines.is_empty();
-        let mut machines = Vec::new();
         let mut calls = 0;
+        let mut machines = Vec::new();
         for (at, kind) in kinds.iter().enumerate() {
             let name = match (&kind.name, kinds.len(), kind.count) {
                 (Some(name), ..) => Some(name.clone()),
@@ -93,46 +135,24 @@ impl Plan {
                 (None, 1, _) => Some("machine".to_owned()),
                 (None, ..) => Some(format!("machine{}_", at + 1)),
             };
-            let mut knobs = scenario.knobs.0.clone();
-            knobs.extend(machine_knobs(kind));
+            let name = name.filter(|_| !names_none || kind.count > 1);
             let disk = kind.disk.as_ref().map(|disk| disk.0.draw(&mut super::chance::Dice::new(&[0])) as i64);
             let mut make = |knobs: &BTreeMap<String, String>| {
                 calls += 1;
                 let made = configure(knobs, disk).map(with_hooks).map_err(PlanError::Configuration);
                 made.map(|settings| (settings, calls - 1))
             };
-            let (settings, number) = make(&knobs)?;
-            let mut plan = MachinePlan {
-                name: name.filter(|_| !names_none || kind.count > 1),
-                count: kind.count,
-                asked: None,
-                ranks: ranks(&settings),
-                settings,
-                cron: BTreeMap::new(),
-                reconfigured: BTreeMap::new(),
-                configs: BTreeMap::from([(None, number)]),
-            };
-            for (number, done) in scenario.events.iter().enumerate() {
-                if let Some(above) = &done.knobs {
-                    let mut knobs = knobs.clone();
-                    knobs.extend(above.0.clone());
-                    let (settings, call) = make(&knobs)?;
-                    plan.reconfigured.insert(number, Box::new(settings));
-                    plan.configs.insert(Some(number), call);
-                }
-                if let Some(text) = &done.cron {
-                    let now = Now::at_epoch(start);
-                    let ads = published(text, plan.settings.quirks, &Frozen { world, now });
-                    plan.cron.insert(
-                        number,
-                        Box::new(ads.map_err(|reason| PlanError::Event { number: number + 1, reason })?),
-                    );
-                }
-            }
-            machines.push(plan);
+            let now = Frozen { world, now: Now::at_epoch(start) };
+            machines.push(MachinePlan::new(scenario, (kind, name), &now, &mut make)?);
         }
         let mut plan = Plan { start, machines, commands: BTreeMap::new() };
         plan.check_names(scenario)?;
+        plan.read_commands(scenario)?;
+        Ok(plan)
+    }
+
+    /// What events ask of machines.
+    fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
         for (number, done) in scenario.events.iter().enumerate() {
             let fail = |reason: String| PlanError::Event { number: number + 1, reason };
             let Some(command) = &done.command else {
@@ -149,19 +169,16 @@ impl Plan {
                 resume: done.resume,
                 ..Request::default()
             };
-            let known: Vec<&str> = plan
-                .machines
-                .iter()
-                .flat_map(|machine| machine.settings.slots.iter().map(|slot| slot.id.as_str()))
-                .collect();
+            let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
+            let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
             match event_of_request(request, &known).map_err(fail)? {
-                Some(event) => drop(plan.commands.insert(number, event)),
+                Some(event) => drop(self.commands.insert(number, event)),
                 None => {
                     return Err(fail(format!("'{command}' means nothing here; for reconfig give 'knobs'")));
                 }
             }
         }
-        Ok(plan)
+        Ok(())
     }
 
     /// Every pattern of machines names some.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::engine::Simulation;
-use super::summary::{NeverRun, Summary, Transition, TypeTold, pair_name};
+use super::summary::{
+    Counting, NeverRun, Pair, PartTold, Summary, Transition, TypeCount, TypeTold, pair_name,
+};
 use super::timeline::Timeline;
 
 /// What is left when it is over.
@@ -16,117 +18,110 @@ pub struct Played {
     pub rows: Vec<String>,
 }
 
+/// What there was to be used, all slots together.
+#[derive(Default)]
+struct Capacity {
+    slots: u64,
+    cpus: f64,
+    /// In processor seconds.
+    time: f64,
+}
+
 impl Simulation<'_> {
     /// Closes the books.
     pub fn finish(mut self) -> Played {
-        let since = if self.finished.is_some() && self.hosts.iter().all(|host| host.finished) {
-            self.since()
-        } else {
-            self.end
-        };
-        let mut capacity = 0.0;
-        let (mut slots, mut cpus) = (0, 0.0);
-        for host in &mut self.hosts {
-            self.counting.hooks[0].calls += host.machine.silent_fetches(self.begun, since);
-            for (key, slot) in &host.slots {
-                let stayed = since.saturating_sub(slot.since);
-                self.counting.stay(&slot.type_name, slot.pair, stayed);
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.stay(slot.row, slot.pair, slot.since, since);
-                }
-                if key.sub == 0 {
-                    slots += 1;
-                    let whole = host.machine.whole_cpus(*key).unwrap_or(slot.cpus);
-                    cpus += whole;
-                    capacity += whole * since as f64 / 1e6;
-                }
-            }
-            for running in host.starters.values() {
-                let stopped =
-                    running.stopped + running.suspended.map_or(0, |(_, from)| since.saturating_sub(from));
-                let ran = since.saturating_sub(running.began).saturating_sub(stopped);
-                self.counting.busy += ran as f64 / 1e6 * running.cpus;
-                let kind = self.workload.kind(running.job.kind).clone();
-                self.counting.each(&kind.owner, kind.group, |part| part.jobs.running += 1);
-            }
-            // Accepted, but its turn has not come.
-            for job in host.accepted.values_mut().flat_map(std::mem::take) {
-                self.queue.push(job.1);
-            }
-        }
-        // Those that a hook had in hand are with the queue still.
-        let nothing = &mut self.counting.hooks[0];
-        nothing.nothing =
-            nothing.calls.saturating_sub(nothing.accepted + nothing.rejected + nothing.bad + nothing.failed);
-        let mut never: BTreeMap<u32, u64> = BTreeMap::new();
-        let waiting: Vec<(u32, u32)> = self.queue.jobs().map(|job| (job.kind, job.starts)).collect();
-        for (kind, starts) in waiting {
-            let kind_of = self.workload.kind(kind).clone();
-            self.counting.each(&kind_of.owner, kind_of.group, |part| {
-                part.jobs.waiting += 1;
-                part.jobs.never_run += u64::from(starts == 0);
-            });
-            if starts == 0 {
-                *never.entry(kind).or_default() += 1;
-            }
-        }
-        let never_run = self.never_run(&never);
+        let all_finished = self.hosts.iter().all(|host| host.finished);
+        let since = if self.finished.is_some() && all_finished { self.since() } else { self.end };
+        let capacity = self.end_stays(since);
+        self.end_runs(since);
+        let hook = &mut self.counting.hooks[0];
+        hook.nothing = hook.calls.saturating_sub(hook.accepted + hook.rejected + hook.bad + hook.failed);
+        let never = self.count_waiting();
+        let ended = self.finished.clone().filter(|_| all_finished);
         let counting = &self.counting;
-        let mut owners: Vec<_> = counting.owners.iter().map(|(name, part)| part.told(name.clone())).collect();
-        owners.sort_by(|a, b| b.jobs.arrived.cmp(&a.jobs.arrived).then_with(|| a.name.cmp(&b.name)));
-        let mut groups: Vec<_> = counting.groups.iter().collect();
-        groups.sort_by_key(|(group, _)| **group);
-        let groups =
-            groups.into_iter().map(|(group, part)| part.told(self.workload.group_name(*group))).collect();
-        let slot_types = counting
-            .types
-            .iter()
-            .map(|(name, count)| TypeTold {
-                name: name.clone(),
-                slots: count.slots,
-                seconds: count.times.values().map(|micros| *micros as f64 / 1e6).sum(),
-                states: count
-                    .times
-                    .iter()
-                    .map(|(pair, micros)| (pair_name(*pair), *micros as f64 / 1e6))
-                    .collect(),
-                preempted: count.preempted,
-                suspended: count.suspended,
-            })
-            .collect();
-        let transitions = counting
-            .transitions
-            .iter()
-            .map(|((from, to), count)| Transition {
-                from: pair_name(*from),
-                to: pair_name(*to),
-                count: *count,
-            })
-            .collect();
-        let of_all = |part: f64| if capacity > 0.0 { part / capacity } else { 0.0 };
+        let of_all = |part: f64| if capacity.time > 0.0 { part / capacity.time } else { 0.0 };
         let summary = Summary {
             start: self.plan.start,
             length: since as f64 / 1e6,
             seed: self.scenario.seed,
             machines: self.hosts.len() as u64,
-            slots,
-            cpus,
+            slots: capacity.slots,
+            cpus: capacity.cpus,
             utilisation: of_all(counting.busy),
             goodput: of_all(counting.all.goodput),
             badput: counting.causes.clone(),
             jobs: counting.all.jobs,
             waits: counting.all.waits.told(),
-            owners,
-            groups,
-            slot_types,
+            owners: counting.owners_told(),
+            groups: self.groups_told(),
+            slot_types: counting.types_told(),
             hooks: counting.hooks.to_vec(),
-            never_run,
-            transitions,
-            ended: self.finished.clone().filter(|_| self.hosts.iter().all(|host| host.finished)),
+            never_run: self.never_run(&never),
+            transitions: counting.transitions_told(),
+            ended,
             warnings: counting.warnings.clone(),
         };
         let rows = self.row_names.iter().map(|(_, name)| name.clone()).collect();
         Played { summary, timeline: self.timeline.take(), rows }
+    }
+
+    /// What slots are in at the end counts up to it, and fetches that were not made count as if they were.
+    fn end_stays(&mut self, since: u64) -> Capacity {
+        let mut capacity = Capacity::default();
+        for host in &mut self.hosts {
+            self.counting.hooks[0].calls += host.machine.silent_fetches(self.begun, since);
+            for (key, slot) in &host.slots {
+                self.counting.stay(&slot.type_name, slot.pair, since.saturating_sub(slot.since));
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.stay(slot.row, slot.pair, slot.since, since);
+                }
+                if key.sub == 0 {
+                    let whole = host.machine.whole_cpus(*key).unwrap_or(slot.cpus);
+                    capacity.slots += 1;
+                    capacity.cpus += whole;
+                    capacity.time += whole * since as f64 / 1e6;
+                }
+            }
+        }
+        capacity
+    }
+
+    /// Jobs that run at the end have used what they have used; those that were accepted, and whose turn has not come, wait.
+    fn end_runs(&mut self, since: u64) {
+        for host in &mut self.hosts {
+            for running in host.starters.values() {
+                let stands = running.suspended.map_or(0, |(_, from)| since.saturating_sub(from));
+                let ran = since.saturating_sub(running.began).saturating_sub(running.stopped + stands);
+                self.counting.busy += ran as f64 / 1e6 * running.cpus;
+                let kind = self.workload.kind(running.job.kind).clone();
+                self.counting.each(&kind.owner, kind.group, |part| part.jobs.running += 1);
+            }
+            for job in host.accepted.values_mut().flat_map(std::mem::take) {
+                self.queue.push(job.1);
+            }
+        }
+    }
+
+    /// Counts the jobs that wait; returns how many of each kind have never run.
+    fn count_waiting(&mut self) -> BTreeMap<u32, u64> {
+        let mut never: BTreeMap<u32, u64> = BTreeMap::new();
+        for job in self.queue.jobs() {
+            let kind = self.workload.kind(job.kind);
+            self.counting.each(&kind.owner, kind.group, |part| {
+                part.jobs.waiting += 1;
+                part.jobs.never_run += u64::from(job.starts == 0);
+            });
+            if job.starts == 0 {
+                *never.entry(job.kind).or_default() += 1;
+            }
+        }
+        never
+    }
+
+    fn groups_told(&self) -> Vec<PartTold> {
+        let mut groups: Vec<_> = self.counting.groups.iter().collect();
+        groups.sort_by_key(|(group, _)| **group);
+        groups.into_iter().map(|(group, part)| part.told(self.workload.group_name(*group))).collect()
     }
 
     fn never_run(&self, counts: &BTreeMap<u32, u64>) -> Vec<NeverRun> {
@@ -147,5 +142,36 @@ impl Simulation<'_> {
             .collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.count));
         all
+    }
+}
+
+impl Counting {
+    /// By owner, who has most jobs first.
+    fn owners_told(&self) -> Vec<PartTold> {
+        let mut owners: Vec<_> = self.owners.iter().map(|(name, part)| part.told(name.clone())).collect();
+        owners.sort_by(|a, b| b.jobs.arrived.cmp(&a.jobs.arrived).then_with(|| a.name.cmp(&b.name)));
+        owners
+    }
+
+    fn types_told(&self) -> Vec<TypeTold> {
+        let seconds = |micros: u64| micros as f64 / 1e6;
+        let told = |(name, count): (&String, &TypeCount)| TypeTold {
+            name: name.clone(),
+            slots: count.slots,
+            seconds: count.times.values().copied().map(seconds).sum(),
+            states: count.times.iter().map(|(pair, micros)| (pair_name(*pair), seconds(*micros))).collect(),
+            preempted: count.preempted,
+            suspended: count.suspended,
+        };
+        self.types.iter().map(told).collect()
+    }
+
+    fn transitions_told(&self) -> Vec<Transition> {
+        let told = |((from, to), count): (&(Pair, Pair), &u64)| Transition {
+            from: pair_name(*from),
+            to: pair_name(*to),
+            count: *count,
+        };
+        self.transitions.iter().map(told).collect()
     }
 }

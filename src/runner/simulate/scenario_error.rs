@@ -94,6 +94,9 @@ fn wrong_form(message: &str, path: &[String], span: Range<usize>) -> ScenarioErr
     let expected = match (table, expected) {
         (Some(table), _) if table.starts_with("[[") => format!("tables, each begun by a line {table}"),
         (Some(table), _) => format!("a table, begun by a line {table}"),
+        (None, "u32") if quoted(given).first().is_some_and(|number| number.parse::<u64>().is_ok()) => {
+            format!("a whole number up to {}", u32::MAX)
+        }
         (None, "u32" | "u64" | "u16" | "u8" | "usize") => "a whole number, not negative".to_owned(),
         (None, "i64" | "i32") => "a whole number".to_owned(),
         (None, "f64" | "f32") => "a number".to_owned(),
@@ -224,6 +227,11 @@ mod tests {
                 "length = 10\n[[jobs]]\ncount = -1\n",
                 "'count' is the number -1: expected a whole number, not negative",
                 "-1",
+            ),
+            (
+                "length = 10\n[[jobs]]\ncount = 4294967296\n",
+                "'count' is the number 4294967296: expected a whole number up to 4294967295",
+                "4294967296",
             ),
             (
                 "length = 10\n[[jobs]]\ncount = 'ten'\n",

@@ -34,7 +34,7 @@ pub(super) fn event(machine: &ExecutionPoint, now: Now, notice: Notice) -> Event
         }
         Notice::Claim { slot, id, begins, reason } => {
             let what = if begins { "begins" } else { "given up" };
-            let text = if reason.is_empty() { id } else { format!("{id}: {reason}") };
+            let text = if reason.is_empty() { id.public() } else { format!("{id}: {reason}") };
             Event::new(now, Kind::Claim).slot(slot_name(machine, slot)).verdict(what).reason(text)
         }
         Notice::Gone { slot } => {

@@ -324,7 +324,11 @@ impl Request {
             },
             "reconfig" => return Ok(Meaning::Reconfigure),
             "status" => return Ok(Meaning::Status),
-            other => return Err(format!("there is no command '{other}': {}", COMMANDS.join(", "))),
+            other => {
+                let meant = nearest(other, COMMANDS.iter().copied());
+                let hint = meant.map_or_else(String::new, |meant| format!(" (did you mean '{meant}'?)"));
+                return Err(format!("there is no command '{other}'{hint}: {}", COMMANDS.join(", ")));
+            }
         };
         Ok(Meaning::Event(Box::new(event)))
     }
