@@ -75,6 +75,18 @@ impl CronAds {
         self.ads.is_empty()
     }
 
+    /// All that is published, in whichever slot, as one ad.
+    pub(super) fn all(&self) -> ClassAd {
+        let mut all = ClassAd::new();
+        for (_, ad, owner) in self.published() {
+            match owner.metrics.is_empty() {
+                true => merge(ad, &mut all),
+                false => aggregate(&mut all, ad, &owner.metrics),
+            }
+        }
+        all
+    }
+
     /// None.
     pub fn new(quirks: Quirks) -> Self {
         CronAds { owners: Vec::new(), ads: Vec::new(), quirks }

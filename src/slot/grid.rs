@@ -152,17 +152,25 @@ impl Grid {
         Tick(looked.map_or(alarm, |looked| looked.min(alarm)))
     }
 
-    /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it to
-    /// the whole delay anew. `None` where a poll or update comes first.
-    pub(super) fn alarm_from(&self, alarm: Tick, delay: i64, willing: i64) -> Option<Tick> {
+    /// To when a poll or update at `last` sets the timer of a slot that is unwilling: to the end of its delay, in the second
+    /// `over`, or if that has come to the whole delay anew (`tryFetchWork`).
+    pub(super) fn timer_set_at(&self, last: Tick, delay: i64, over: i64) -> Tick {
+        let left = over.saturating_sub(self.second_of(last.0));
+        let wait = if left > 0 { left.min(delay) } else { delay };
+        Tick(last.0 + u64::try_from(wait).unwrap_or(1) * 1_000_000)
+    }
+
+    /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it
+    /// anew. With the delay comes the second in which it is over. `None` where a poll or update comes first.
+    pub(super) fn alarm_from(&self, alarm: Tick, (delay, over): (i64, i64), willing: i64) -> Option<Tick> {
         if willing == i64::MAX {
             return None;
         }
         let from = self.second_begins(willing);
-        let delay = u64::try_from(delay).unwrap_or(1) * 1_000_000;
         let looked = self.steps.iter().flatten().map(|steps| steps.from(from)).min();
-        let mut at =
-            self.before(Tick(from), Tick(0)).map_or(alarm.0, |last| last.0 + delay).max(alarm.0.min(from));
+        let set = |last| self.timer_set_at(last, delay, over).0;
+        let mut at = self.before(Tick(from), Tick(0)).map_or(alarm.0, set).max(alarm.0.min(from));
+        let delay = u64::try_from(delay).unwrap_or(1) * 1_000_000;
         if at < from {
             at += (from - at).div_ceil(delay) * delay;
         }

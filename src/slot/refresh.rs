@@ -184,7 +184,7 @@ impl ExecutionPoint {
     /// What cron jobs publish is in the ads at once (`adlist_updated`). What they print no more stays in the internal ads of
     /// the reference until they are made afresh.
     pub(super) fn take_cron_ads(&mut self, ads: CronAds) {
-        self.core.cron = ads;
+        let printed = std::mem::replace(&mut self.core.cron, ads).all();
         let mut gone = false;
         for slot in self.slots.values_mut() {
             let mut before = std::mem::replace(&mut slot.live, ClassAd::new());
@@ -193,7 +193,8 @@ impl ExecutionPoint {
                 slot.live = before;
             } else {
                 slot.rebuild(&self.core);
-                gone |= before.names().any(|name| !slot.live.contains(name));
+                // Others are missing until the slot's own are made again.
+                gone |= printed.names().any(|name| before.contains(name) && !slot.live.contains(name));
             }
         }
         if gone {

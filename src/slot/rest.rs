@@ -203,7 +203,8 @@ impl Slot {
         }
         if self.rest.unwilling {
             // Not before START may be true.
-            return grid.alarm_from(alarm.at, self.next_fetch_delay.max(1), self.rest.until);
+            let delay = self.next_fetch_delay.max(1);
+            return grid.alarm_from(alarm.at, (delay, self.delay_ends()), self.rest.until);
         }
         let delay = self.next_fetch_delay;
         if delay <= 0 || !self.is_asked_in_polls() {
@@ -260,7 +261,7 @@ impl Slot {
         self.fetch_seen = self.fetch_seen.max(now.monotonic_us.saturating_sub(1));
         let delay = self.next_fetch_delay.max(1);
         if self.rest.unwilling {
-            let begun = last.map_or(alarm.at, |last| last.plus(seconds(delay)));
+            let begun = last.map_or(alarm.at, |last| grid.timer_set_at(last, delay, self.delay_ends()));
             let late = now.tick().since(begun);
             let turns = late.as_secs() / u64::try_from(delay).unwrap_or(1)
                 + u64::from(!late.is_zero() && !late.as_micros().is_multiple_of(seconds(delay).as_micros()));
@@ -271,6 +272,11 @@ impl Slot {
             let left = self.last_fetch_completed + delay - grid.second_of(last.0);
             self.fetch_at = Some(grid.alarm_at(last.plus(seconds(left.max(0)))));
         }
+    }
+
+    /// In which second its delay is over; up to then a poll sets the timer to what is left of it, willing or not.
+    fn delay_ends(&self) -> i64 {
+        if self.next_fetch_delay > 0 { self.last_fetch_completed + self.next_fetch_delay } else { i64::MIN }
     }
 
     /// Whether polls and updates let it ask for work (`do_periodic_actions`).

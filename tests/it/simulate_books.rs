@@ -54,7 +54,7 @@ fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
     write(
         "c",
         "NETWORK_INTERFACE = 127.0.0.1\nDISK = 100000000\nSLOT_TYPE_1_PARTITIONABLE = True\nNUM_SLOTS_TYPE_1 = 1\n\
-         SLOT_TYPE_1 = 100%\nFetchWorkDelay = 60\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nSUSPEND = KeyboardIdle < 60\n\
+         SLOT_TYPE_1 = 100%\nFetchWorkDelay = 60\nPOLLING_INTERVAL = 30\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nSUSPEND = KeyboardIdle < 60\n\
          CONTINUE = KeyboardIdle > 300\nWANT_SUSPEND = TARGET.Owner == \"ana\"\nPREEMPT = TARGET.Owner == \"ben\" && SUSPEND\n\
          MaxJobRetirementTime = 60\n",
     );
