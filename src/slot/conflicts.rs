@@ -1,4 +1,4 @@
-//! Backfill slots (SLOT_TYPE_<n>_BACKFILL) over the machine that other slots share out too: what these use of it is taken off what a
+//! Backfill slots (`SLOT_TYPE_<n>_BACKFILL`) over the machine that other slots share out too: what these use of it is taken off what a
 //! backfill slot offers, and where both use more than there is `ResourceConflict` says of what, for PREEMPT to act upon
 //! (`ResMgr::compute_resource_conflicts`, `MachAttributes::publish_slot_dynamic`).
 

@@ -14,7 +14,7 @@ pub struct SlotType {
     pub shares: Shares,
     /// How many.
     pub count: u32,
-    /// SLOT_TYPE_<n>_BACKFILL: whether they are shared out of a second, whole copy of the machine.
+    /// `SLOT_TYPE_<n>_BACKFILL`: whether they are shared out of a second, whole copy of the machine.
     pub backfill: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct Amounts {
     pub disk: i64,
     /// Custom resources, in the order of their names' definition.
     pub custom: Vec<Custom>,
-    /// Whether they are of the second copy of the machine, which SLOT_TYPE_<n>_BACKFILL gives away: devices are taken from the end.
+    /// Whether they are of the second copy of the machine, which `SLOT_TYPE_<n>_BACKFILL` gives away: devices are taken from the end.
     pub backfill: bool,
 }
 
