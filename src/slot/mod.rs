@@ -43,6 +43,7 @@ mod rest;
 mod settings;
 mod shares;
 mod single;
+mod slot_ad;
 mod slots;
 mod state;
 mod text;
