@@ -513,7 +513,10 @@ pub(super) fn nice() -> i32 {
 }
 
 /// A duplicate of one of our descriptors, known by its number alone; children do not get it.
-pub(super) fn duplicate(descriptor: c_int) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// Nothing is open under that number.
+pub fn duplicate(descriptor: c_int) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }

@@ -36,6 +36,7 @@ pub mod tree;
 mod wake_on_lan;
 mod whole;
 
+pub use child::duplicate;
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};
 pub use outlet::Outlet;
 pub use reactor::{Interest, Reactor, Whom};

@@ -168,7 +168,7 @@ pub enum Request {
     Continue,
 }
 
-/// Why a slot vacates its job: what the slot runner puts into `vacate.ad` before it signals.
+/// Why a slot vacates its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vacate {
     /// VacateReason.

@@ -151,7 +151,7 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_
 }
 
 /// A starter that tells how its job ended when it is told to leave, and that it did so by itself when `go` is there.
-const WAITING: &str = "#!/bin/sh\ncat > \"$HOME/job\"\ntrap 'cp \"$_HTC_STARTER_DIR/vacate.ad\" \"$HOME/out/vacate\"; exit 0' TERM\n\
+const WAITING: &str = "#!/bin/sh\ncat > \"$HOME/job\"\ntrap 'exit 0' TERM\n\
                        while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done\nrm \"$HOME/go\"\ncat \"$HOME/job\"\n\
                        echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
 

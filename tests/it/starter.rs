@@ -1,8 +1,13 @@
 //! `htc-starter-run` with real hooks and the worst jobs.
 
 use std::fs;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -13,11 +18,11 @@ use crate::sandbox::{is_alive, write_executable};
 fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
     let place = Place::new().noting();
     let ran =
-        place.run(&format!("{}\nOut = \"out\"\nFarmNote = x + 1", shell("pwd; echo job >> calls; exit 3")));
+        place.run(&format!("{}\nOut = \"out\"\nSiteNote = x + 1", shell("pwd; echo job >> calls; exit 3")));
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert_eq!(ran.calls, "prepare\njob\nexit exit\n");
     for line in
-        ["ExitCode = 3", "ExitBySignal = false", "JobState = \"Exited\"", "FarmNote = x + 1", "NumPids = 0"]
+        ["ExitCode = 3", "ExitBySignal = false", "JobState = \"Exited\"", "SiteNote = x + 1", "NumPids = 0"]
     {
         assert!(ran.has(line), "{line} in\n{}", ran.ad);
     }
@@ -304,6 +309,53 @@ fn under_the_daemons_name_its_command_line_statuses_and_bytes_are_the_daemons() 
     assert_eq!(place.run("").status, 1);
 }
 
+/// A socket that starters started from now on have under the same number.
+fn inherited_socket(path: &Path) -> UnixListener {
+    let socket = UnixListener::bind(path).unwrap();
+    fcntl(&socket, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+    socket
+}
+
+/// Says one line and goes.
+fn order(path: &Path, line: &str) {
+    UnixStream::connect(path).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn orders_that_come_before_the_starter_can_hear_them_are_heard() {
+    let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
+    place.tool = true;
+    fs::create_dir(place.path("private")).unwrap();
+    let socket = inherited_socket(&place.path("private/control"));
+    for line in [
+        "nonsense",
+        r#"{"command":"suspend"}"#,
+        r#"{"command":"continue"}"#,
+        r#"{"command":"hard","reason":"off","code":1013}"#,
+    ] {
+        order(&place.path("private/control"), line);
+    }
+    place.environment = vec![
+        ("_HTC_STARTER_DIR".to_owned(), place.path("private").display().to_string()),
+        ("_HTC_STARTER_OPTIONS".to_owned(), format!("--control fd:{}", socket.as_raw_fd())),
+    ];
+    let ran = place.finish(place.start(&shell("exec sleep 600")));
+    assert!(ran.left.is_empty());
+    assert!(ran.calls.ends_with("exit evict\n"), "{} {}", ran.calls, ran.told);
+}
+
+#[test]
+fn a_descriptor_that_is_no_listening_socket_is_one_message() {
+    for (number, why) in
+        [("99", "Bad file descriptor"), ("0", "operation on non-socket"), ("x", "expected fd:N")]
+    {
+        let place = Place::new().option(&["--control", &format!("fd:{number}")]);
+        let ran = place.run(&shell("exit 0"));
+        assert_eq!(ran.status, 3, "{}", ran.told);
+        assert!(ran.told.to_lowercase().contains(&why.to_lowercase()), "{number}: {}", ran.told);
+    }
+}
+
 #[test]
 fn the_slot_runner_hands_over_options_the_slots_ad_and_the_reason_of_a_vacate() {
     let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
@@ -311,16 +363,18 @@ fn the_slot_runner_hands_over_options_the_slots_ad_and_the_reason_of_a_vacate() 
     place.tool = true;
     fs::create_dir(place.path("private")).unwrap();
     fs::write(place.path("private/machine.ad"), "Cpus = 3\n").unwrap();
+    let socket = inherited_socket(&place.path("private/control"));
     let events = place.path("events");
     place.environment = vec![
         ("_HTC_STARTER_DIR".to_owned(), place.path("private").display().to_string()),
-        ("_HTC_STARTER_OPTIONS".to_owned(), format!("--events {} --slot-name slot1_2", events.display())),
+        (
+            "_HTC_STARTER_OPTIONS".to_owned(),
+            format!("--events {} --slot-name slot1_2 --control fd:{}", events.display(), socket.as_raw_fd()),
+        ),
     ];
     let child = place.start(&shell("echo $OMP_NUM_THREADS ${_HTC_STARTER_DIR-unset} > pipe; exec sleep 600"));
     assert_eq!(heard(&pipe), "3 unset\n");
-    let vacate = "VacateReason = \"PREEMPT\"\nVacateReasonCode = 1011\nVacateReasonSubCode = 0\n";
-    fs::write(place.path("private/vacate.ad"), vacate).unwrap();
-    send(&child, Signal::SIGTERM);
+    order(&place.path("private/control"), r#"{"command":"soft","reason":"PREEMPT","code":1011,"subcode":0}"#);
     let ran = place.finish(child);
     assert_eq!(ran.status, 0);
     assert!(ran.has("VacateReasonCode = 1011") && ran.has("ExitSignal = 15"), "{}", ran.ad);

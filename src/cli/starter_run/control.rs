@@ -1,6 +1,6 @@
 //! Speaking to a starter that runs, and the socket by which it is spoken to.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 
@@ -37,13 +37,8 @@ pub(super) fn ask(cli: &Cli, word: &str) -> anyhow::Result<Status> {
 /// The socket of `--control`, if there is to be one.
 pub(super) fn socket(path: Option<&PathBuf>, reactor: &mut Reactor) -> anyhow::Result<Option<Control>> {
     let Some(path) = path else { return Ok(None) };
-    // The starter changes its directory.
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    open(&whole, reactor).map(Some)
-}
-
-fn open(path: &Path, reactor: &mut Reactor) -> anyhow::Result<Control> {
-    listen(path, reactor).map_err(|error| {
-        Problem::unreadable(format!("cannot listen at '{}'", path.display())).caused_by(error).into()
-    })
+    let control = listen(path, reactor).map_err(|error| {
+        Problem::unreadable(format!("cannot listen at '{}'", path.display())).caused_by(error)
+    })?;
+    Ok(Some(control))
 }

@@ -69,7 +69,10 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     environment: &[
         ("_HTC_STARTER_OPTIONS", "options put before those of the command line; set by htc-slot-run"),
-        ("_HTC_STARTER_DIR", "directory of htc-slot-run's messages to this starter (machine.ad, vacate.ad)"),
+        (
+            "_HTC_STARTER_DIR",
+            "private directory that htc-slot-run made for this starter (machine.ad, control)",
+        ),
         ("TMPDIR", "where scratch directories are made when no configuration sets EXECUTE"),
     ],
     files: &[

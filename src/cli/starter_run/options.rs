@@ -115,7 +115,7 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,
     /// Listen at this socket for --ask; with --ask: where the starter listens
-    #[arg(long, value_name = "SOCKET", help_heading = "Behaviour", hide_short_help = true)]
+    #[arg(long, value_name = "SOCKET|fd:N", help_heading = "Behaviour", hide_short_help = true)]
     pub(super) control: Option<PathBuf>,
     /// Ask a running starter: soft, hard, suspend, continue, hold, release, remove, update or status
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "Behaviour", requires = "control", conflicts_with_all = ["dry_run", "classad", "clean"])]

@@ -1,16 +1,18 @@
 //! The asking end.
 
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, getsockopt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::server::LONGEST;
 use crate::os::identity;
 
 /// What an address of the kernel holds for a path, without the NUL.
@@ -46,6 +48,25 @@ pub fn ask<A: DeserializeOwned>(
         written?;
     }
     Ok(serde_json::from_slice(&answer)?)
+}
+
+/// Says something to whoever listens there, without waiting: not for its ears, not for its answer.
+///
+/// # Errors
+/// Nobody listens there, or so many wait there that there is no room; the line is longer than anybody reads.
+pub fn tell(path: &Path, request: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(request)?;
+    text.push(b'\n');
+    if text.len() > LONGEST {
+        let why = format!("a request of {} bytes is too long", text.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let address = UnixAddr::new(path)?;
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let stream = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    socket::connect(stream.as_raw_fd(), &address)?;
+    // An empty buffer has room for a line; what is closed with it in there is read all the same.
+    UnixStream::from(stream).write_all(&text)
 }
 
 /// Connects; says what is wrong with a path that is no socket in words of its own.

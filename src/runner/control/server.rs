@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::socket::getsockopt;
-use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::sockopt::{AcceptConn, PeerCredentials};
 use nix::sys::stat::{Mode, umask};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::client::check_length;
-use crate::os::{Interest, Reactor, Token, clock, identity};
+use crate::os::{self, Interest, Reactor, Token, clock, identity};
 use crate::time::Tick;
 
 /// A request's line is no longer than this, in bytes.
-const LONGEST: usize = 4096;
+pub(super) const LONGEST: usize = 64 << 10;
 /// A job ad that comes with one is no longer than this, in bytes.
 const LONGEST_AD: usize = 4 << 20;
 /// So many clients are served at a time; others wait in the socket's own queue.
@@ -42,6 +42,17 @@ fn check_directory(path: &Path) -> io::Result<()> {
     };
     let text = format!("its directory '{}' {why}: take one that only you can write", parent.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+}
+
+/// A socket for its owner alone. Who may speak to it may kill jobs: it is nobody else's from its first moment on.
+///
+/// # Errors
+/// As `bind(2)`.
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
+    let mask = umask(Mode::from_bits_truncate(0o177));
+    let listener = UnixListener::bind(path);
+    umask(mask);
+    listener
 }
 
 /// What the socket itself has to know of a request.
@@ -96,7 +107,8 @@ pub struct Control {
     token: Option<Token>,
     /// When it is listened to again at the latest, where it is not.
     again: Option<Tick>,
-    path: PathBuf,
+    /// Where it stands, if it goes with us.
+    path: Option<PathBuf>,
     /// Who listens, as messages say it.
     who: &'static str,
     clients: BTreeMap<Token, Client>,
@@ -148,22 +160,37 @@ impl Control {
             }
             Err(_) => {}
         }
-        // Who may speak to it may kill jobs: it is nobody else's from its first moment on.
-        let mask = umask(Mode::from_bits_truncate(0o177));
-        let listener = UnixListener::bind(path);
-        umask(mask);
-        let listener = listener?;
-        listener.set_nonblocking(true)?;
-        let token = Some(reactor.watch(listener.as_fd(), Interest::Read)?);
-        Ok(Control { listener, token, again: None, path: path.to_owned(), who, clients: BTreeMap::new() })
+        Self::at(bind(path)?, Some(path.to_owned()), who, reactor)
     }
 
-    /// Something can be read or written: the whole request of a client, if it is complete now.
-    pub fn readable(&mut self, token: Token, reactor: &mut Reactor) -> Option<Said> {
-        if Some(token) == self.token {
-            self.accept(reactor);
-            return None;
+    /// Listens, as `who`, at the socket that whoever started us has left open under this number. What was asked before is heard.
+    ///
+    /// # Errors
+    /// Nothing is open there, or no socket that is listened to.
+    pub fn inherited(number: i32, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
+        let descriptor = os::duplicate(number)?;
+        if !getsockopt(&descriptor, AcceptConn)? {
+            let text = "nobody listens at that socket: listen(2) comes before";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        Self::at(UnixListener::from(descriptor), None, who, reactor)
+    }
+
+    fn at(
+        listener: UnixListener,
+        path: Option<PathBuf>,
+        who: &'static str,
+        reactor: &mut Reactor,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let token = Some(reactor.watch(listener.as_fd(), Interest::Read)?);
+        Ok(Control { listener, token, again: None, path, who, clients: BTreeMap::new() })
+    }
+
+    /// Something can be read or written: the whole request of a client, if it is complete now. What the first of those who come
+    /// in has said already is heard at once, as a signal would be.
+    pub fn readable(&mut self, token: Token, reactor: &mut Reactor) -> Option<Said> {
+        let token = if Some(token) == self.token { self.accept(reactor)? } else { token };
         let Client { stream, said, rest, uid, .. } = self.clients.get_mut(&token)?;
         if !rest.is_empty() {
             match stream.write(rest) {
@@ -195,8 +222,9 @@ impl Control {
         Some(Said { client: token, uid, request })
     }
 
-    /// Lets in who waits, as far as there are places.
-    fn accept(&mut self, reactor: &mut Reactor) {
+    /// Lets in who waits, as far as there are places; the first of them.
+    fn accept(&mut self, reactor: &mut Reactor) -> Option<Token> {
+        let mut first = None;
         while self.clients.len() < MOST_CLIENTS {
             let accepted = self.listener.accept().and_then(|(mut stream, _)| {
                 stream.set_nonblocking(true)?;
@@ -213,8 +241,11 @@ impl Control {
                 Ok((token, Client { stream, uid, said: Vec::new(), rest: Vec::new(), until }))
             });
             match accepted {
-                Ok((token, client)) => drop(self.clients.insert(token, client)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok((token, client)) => {
+                    self.clients.insert(token, client);
+                    first.get_or_insert(token);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return first,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 // He still waits: looking at once would never end.
                 Err(_) => {
@@ -226,6 +257,7 @@ impl Control {
         if let Some(token) = self.token.take() {
             reactor.unwatch(token);
         }
+        first
     }
 
     /// When [`Control::look`] is to be called next.
@@ -295,6 +327,8 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::options::Options;
 use super::requests;
 use super::running_hooks::{RunningHook, STDERR_SHOWN};
 use super::sleep::Asleep;
-use super::starters::{self, Running};
+use super::starters::Running;
 use super::verdicts::Verdicts;
 use crate::hook::cron_job::CronManager;
 use crate::os::{self, ChildId, Reactor, Stream, Whom, clock};
@@ -20,7 +20,7 @@ use crate::runner::control::Control;
 use crate::runner::cron::{CronRunner, CronSurroundings};
 use crate::runner::events::{Event as Told, EventStream, Kind};
 use crate::slot::{
-    Action, Event, ExecutionPoint, HookCall, Record, Shutdown, SlotHook, SlotKey, StarterSignal, VacateReason,
+    Action, Event, ExecutionPoint, HookCall, Record, Shutdown, SlotHook, SlotKey, VacateReason,
 };
 
 /// How a run ended.
@@ -305,25 +305,7 @@ impl Live<'_> {
             Action::Accept { .. } => {}
             Action::GiveUp(accepted) => self.note_done(Record::GivenUp { accepted: accepted.0 }),
             Action::SpawnStarter(call) => self.spawn_starter(call),
-            Action::SignalStarter { starter, signal, reason } => {
-                let found = self.starters.iter().find(|(_, running)| running.starter == starter);
-                let Some((&child, running)) = found else { return };
-                let reason = self.held.take().or(reason);
-                if let Some(reason) = &reason
-                    && let Err(error) = starters::tell_reason(&running.directory, reason)
-                {
-                    let slot = running.slot_name.clone();
-                    self.warn(Some(slot), &format!("the starter cannot be told why: {error}"));
-                }
-                let (number, whom) = match signal {
-                    StarterSignal::Soft => (libc::SIGTERM, Whom::Process),
-                    StarterSignal::Hard => (libc::SIGQUIT, Whom::Process),
-                    StarterSignal::Kill => (libc::SIGKILL, Whom::Family),
-                    StarterSignal::Suspend => (libc::SIGTSTP, Whom::Process),
-                    StarterSignal::Continue => (libc::SIGCONT, Whom::Process),
-                };
-                self.reactor.kill(child, number, whom);
-            }
+            Action::SignalStarter { starter, signal, reason } => self.tell_starter(starter, signal, reason),
             Action::Tell(notice) => {
                 self.note_claim(&notice);
                 self.verdicts.remember(&notice);

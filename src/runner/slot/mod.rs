@@ -16,6 +16,7 @@ mod measure;
 mod notices;
 mod noting;
 mod options;
+mod orders;
 mod private;
 mod relay;
 mod requests;

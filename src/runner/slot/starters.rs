@@ -9,10 +9,10 @@ use bstr::{BString, ByteSlice};
 
 use super::relay::Relay;
 use super::starter_program::StarterProgram;
-use crate::classad::{ClassAd, Value, format};
+use crate::classad::{Value, format};
 use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
 use crate::runner::starter::{hand_over, job_note};
-use crate::slot::{AcceptedJob, SlotKey, StarterCall, StarterId, VacateReason};
+use crate::slot::{AcceptedJob, SlotKey, StarterCall, StarterId};
 
 /// What the result ad of a job may take.
 const RESULT_LIMIT: usize = 16 << 20;
@@ -82,17 +82,6 @@ pub(super) fn prepare(private: &Path, call: &StarterCall) -> io::Result<PathBuf>
         fs::write(directory.join("machine.ad"), ad)?;
     }
     Ok(directory)
-}
-
-/// Tells a starter why its job has to leave, before the signal that ends it.
-pub(super) fn tell_reason(directory: &Path, reason: &VacateReason) -> io::Result<()> {
-    let mut ad = ClassAd::new();
-    ad.set("VacateReason", reason.text.as_str());
-    ad.set("VacateReasonCode", i64::from(reason.code));
-    ad.set("VacateReasonSubCode", reason.subcode);
-    let fresh = directory.join("vacate.ad.new");
-    fs::write(&fresh, format::long::print(&ad))?;
-    fs::rename(fresh, directory.join("vacate.ad"))
 }
 
 /// The child that a starter is. `environment` is that of our hooks. Signals wait until our own starter can take them: one that

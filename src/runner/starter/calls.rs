@@ -98,6 +98,13 @@ impl Live<'_> {
                     self.call_ended(child, exit, stdout, stderr);
                 }
                 os::Event::Signal(libc::SIGTERM | libc::SIGQUIT | libc::SIGINT) => break,
+                os::Event::Readable(token) => {
+                    let before = self.ends;
+                    self.ordered(token);
+                    if self.impatient || self.ends > before {
+                        break;
+                    }
+                }
                 _ => {}
             }
         }

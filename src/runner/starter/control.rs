@@ -4,9 +4,10 @@
 //! `RemoteContinue` of `starter.cpp`; the texts of orders are those of the tools that give them.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
 
@@ -83,12 +84,21 @@ pub fn ask(socket: &Path, order: &Order) -> io::Result<Reply> {
     control::ask(socket, WHO, order, b"")
 }
 
-/// Listens for orders.
+/// Listens for orders at a path, or with `fd:N` at the socket that is open under that number.
 ///
 /// # Errors
-/// As [`Control::open`].
+/// As [`Control::open`] and [`Control::inherited`].
 pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<Control> {
-    Control::open(socket, WHO, reactor)
+    match socket.as_os_str().as_bytes().strip_prefix(b"fd:").map(|number| number.to_str()) {
+        Some(number) => {
+            let text = "expected fd:N with the number of an open descriptor, such as fd:3";
+            let number = number.ok().and_then(|number| number.parse().ok());
+            let number = number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+            Control::inherited(number, WHO, reactor)
+        }
+        // The starter changes its directory.
+        None => Control::open(&std::path::absolute(socket)?, WHO, reactor),
+    }
 }
 
 /// An order that somebody gives for a job.
@@ -192,26 +202,23 @@ impl Live<'_> {
         }
     }
 
-    /// Whoever plays the queue decides what an order means for the starter.
+    /// Whoever plays the queue decides what an order means for the starter. A slot runner asks when its slot wants it, whether
+    /// the job's process is there or not.
     pub(super) fn obey(&mut self, wish: Wish) -> Result<(), String> {
         let now = self.now();
         if matches!(wish, Wish::Starter(Request::Update | Request::Suspend | Request::Continue))
             && self.process.is_none()
+            && self.job.private.is_none()
         {
             return Err("no job runs just now".to_owned());
         }
-        let mine = match (&mut self.companion, wish) {
+        match (&mut self.companion, wish) {
             (
                 Some(companion),
                 wish @ (Wish::Hold(_) | Wish::Remove(_) | Wish::Vacate(..) | Wish::Release(_)),
-            ) => companion.ordered(now, wish)?,
-            (_, wish) => {
-                let request = wish.request()?;
-                self.requested |= !matches!(request, Request::Suspend | Request::Continue | Request::Update);
-                vec![request]
-            }
-        };
-        self.events.extend(mine.into_iter().map(Event::Asked));
+            ) => self.events.extend(companion.ordered(now, wish)?.into_iter().map(Event::Asked)),
+            (_, wish) => self.ask(wish.request()?),
+        }
         Ok(())
     }
 }

@@ -1,24 +1,19 @@
-//! What is asked of a starter by signal, and what the slot runner says about the end of its job.
-
-use std::fs;
+//! What is asked of a starter by signal.
 
 use nix::libc;
 
 use super::live::Live;
 use super::notice;
-use crate::classad::{Context, format::long};
 use crate::quirks::Quirk;
-use crate::starter::{Event, Request, Vacate};
+use crate::starter::{Event, Request};
 
 impl Live<'_> {
     pub(super) fn signal(&mut self, number: i32) {
-        self.ends += u32::from(matches!(number, libc::SIGTERM | libc::SIGINT));
-        self.impatient |= number == libc::SIGQUIT || self.ends > 1;
         // The daemon is told by commands to suspend a job; these signals mean nothing to it (c12 007, 008).
         let by_signal = self.job.private.is_some() || !self.job.quirks.has(Quirk::SuspendSignalsIgnored);
         let request = match number {
-            libc::SIGTERM => Request::Graceful(self.vacate()),
-            libc::SIGQUIT => Request::Fast(self.vacate()),
+            libc::SIGTERM => Request::Graceful(None),
+            libc::SIGQUIT => Request::Fast(None),
             // 25.14 dies of these at once and leaves job and scratch directory to the startd; here nobody follows.
             libc::SIGINT | libc::SIGALRM => Request::Graceful(None),
             libc::SIGUSR1 => Request::Remove(None),
@@ -42,19 +37,14 @@ impl Live<'_> {
             // SIGUSR2 means nothing.
             _ => return,
         };
-        self.requested |= !matches!(request, Request::Suspend | Request::Continue);
-        self.events.push_back(Event::Asked(request));
+        self.ask(request);
     }
 
-    /// What the slot runner says about the end of the job, if it does.
-    pub(super) fn vacate(&self) -> Option<Vacate> {
-        let text = fs::read(self.job.private.as_ref()?.join("vacate.ad")).ok()?;
-        let (ad, _) = long::parse(&text);
-        let context = Context::new(self.world).my(&ad);
-        Some(Vacate {
-            reason: context.string("VacateReason")?,
-            code: context.int("VacateReasonCode").unwrap_or(0),
-            subcode: context.int("VacateReasonSubCode").unwrap_or(0),
-        })
+    /// Somebody asks for something, by signal or order; the second wish for a soft end is one for a hard one to come soon.
+    pub(super) fn ask(&mut self, request: Request) {
+        self.ends += u32::from(matches!(request, Request::Graceful(_)));
+        self.impatient |= matches!(request, Request::Fast(_)) || self.ends > 1;
+        self.requested |= !matches!(request, Request::Suspend | Request::Continue | Request::Update);
+        self.events.push_back(Event::Asked(request));
     }
 }
