@@ -14,7 +14,7 @@ use crate::quirks::Quirk;
 use crate::time::Tick;
 
 /// The name that the client goes by in messages, and its keyword in the configuration of the starter.
-const BOINC: &str = "boinc";
+pub const BOINC: &str = "boinc";
 
 /// The client, and the slots that it works for.
 #[derive(Default)]

@@ -54,6 +54,7 @@ mod wants;
 mod watch;
 
 pub use asked::asked;
+pub use backfill::BOINC;
 pub use claim_id::ClaimId;
 pub use command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use configure::{Adapter, ConfigureError, Configured, Surroundings, configure, policy_of};

@@ -240,7 +240,9 @@ impl Slot {
 
     /// Asks for a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
     pub(super) fn spawn(&mut self, core: &mut Core) {
-        let machine_ad = if core.has(Quirk::MachineAdEmpty, self.key) {
+        // A job that came with a claim has it in a pool too.
+        let fetched = self.current.as_ref().is_none_or(|claim| claim.kind != Kind::Requested);
+        let machine_ad = if fetched && core.has(Quirk::MachineAdEmpty, self.key) {
             None
         } else {
             core.wants.texts.then(|| text::print(&self.sent_ad(core)))

@@ -221,7 +221,10 @@ fn a_schedd_s_part_can_be_played_from_match_to_release() {
     assert_eq!(stdout(&point.ask(["release-claim", "slot1"])), "");
     point.wait_for(&mut child, &[("event", "claim"), ("verdict", "given up")]);
     assert!(point.ask(["off", "--fast"]).status.success());
-    assert_eq!(point.end(child).count(&[("event", "job"), ("job", "7.0")]), 1);
+    let run = point.end(child);
+    assert_eq!(run.count(&[("event", "job"), ("job", "7.0")]), 1);
+    // That is about jobs that were fetched.
+    assert_eq!(run.count(&[("verdict", "machine-ad-empty")]), 0);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn a_configuration_that_works_has_nothing_that_fails() {
 
 #[test]
 fn what_will_fail_is_told_with_what_to_do() {
-    let cases: [(&str, &str, &str); 8] = [
+    let cases: [(&str, &str, &str); 10] = [
         ("T_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/none", "hooks", "No such file"),
         ("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/queue/x", "hooks", "anybody may write to its directory"),
         ("T_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/crlf", "hooks", "there is no interpreter"),
@@ -50,6 +50,12 @@ fn what_will_fail_is_told_with_what_to_do() {
         ("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/plain", "hooks", "jobs of this keyword do not start"),
         ("EXECUTE = $(CONFIG_ROOT)/nowhere", "execute", "No such file"),
         ("STARTD_JOB_HOOK_KEYWORD = U", "hooks", "no hook at all"),
+        ("ENABLE_BACKFILL = True\nBACKFILL_SYSTEM = BOINC", "backfill", "boinc_universe is not set"),
+        (
+            "ENABLE_BACKFILL = True\nBACKFILL_SYSTEM = BOINC\nBOINC_Universe = vanilla\nBOINC_InitialDir = /\nBOINC_Executable = $(CONFIG_ROOT)/hooks/none",
+            "backfill",
+            "No such file",
+        ),
         ("STARTER = $(CONFIG_ROOT)/none", "starter", "there is no file"),
     ];
     for (knob, subject, text) in cases {

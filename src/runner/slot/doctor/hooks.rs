@@ -6,10 +6,15 @@ use bstr::{BString, ByteSlice};
 use nix::unistd::{AccessFlags, eaccess};
 
 use super::{Check, Patient, failing};
+use crate::classad::{ClassAd, Dialect};
 use crate::hook::{Caller, HookType, path_check};
+use crate::job::attr;
 use crate::os::{identity, interpreter_of};
 use crate::process::Identity;
+use crate::quirks::Quirks;
 use crate::runner::config_lint::keywords;
+use crate::slot::BOINC;
+use crate::starter::job_source::{self, Completion};
 use crate::text::caseless;
 
 /// Who runs what.
@@ -177,4 +182,26 @@ pub(super) fn cron(patient: &Patient<'_>) -> Vec<Check> {
         });
     }
     checks
+}
+
+/// The client of backfill, whose job a starter takes from the configuration.
+pub(super) fn backfill(patient: &Patient<'_>) -> Option<Check> {
+    patient.settings.backfill.filter(|backfill| !backfill.dead)?;
+    let view = patient.config.view(patient.world);
+    let from = Completion {
+        keyword: BOINC,
+        ids: (None, None),
+        universe: false,
+        knobs: &view,
+        dialect: Dialect::of(patient.world),
+    };
+    let mut ad = ClassAd::new();
+    if let Err(error) = job_source::complete(&mut ad, &from, Quirks::None) {
+        return Some(failing("backfill", &error.to_string()));
+    }
+    let path: PathBuf = ad.string(attr::CMD).unwrap_or_default().to_path_lossy().into_owned();
+    Some(match executes(&path, None) {
+        Ok(()) => Check::good("backfill", format!("'{}'", path.display())),
+        Err((found, todo)) => Check::fails("backfill", found, todo),
+    })
 }

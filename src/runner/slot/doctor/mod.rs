@@ -98,6 +98,7 @@ pub fn examine(patient: &Patient<'_>) -> Vec<Check> {
     checks.extend(hooks::users(patient));
     checks.extend(hooks::hooks(patient));
     checks.extend(hooks::cron(patient));
+    checks.extend(hooks::backfill(patient));
     checks.extend(places::places(patient));
     checks.extend(machine::machine(patient));
     checks
