@@ -321,6 +321,8 @@ quirks! {
         "the event of a periodic hold has neither its reason nor its codes", "r07; submit_job.cpp";
     KerberosBesideTokensStale, "kerberos-beside-tokens-stale",
         "the Kerberos cache of a job that has tokens too is never brought anew: one timer stands for both", "jic_shadow.cpp";
+    TokensGoneUnrefreshed, "tokens-gone-unrefreshed",
+        "a job without a shadow loses the tokens that it has when they cannot be brought anew", "cred_dir.cpp; jic_local.cpp";
     ProxyCopyLeft, "proxy-copy-left",
         "the copied shared proxy stays behind when a later step fails", "r15";
     ThrottleZeroIsNone, "throttle-zero-is-none",

@@ -79,6 +79,18 @@ pub trait World: Outside {
         [machine.host, machine.full_host, machine.ip_address]
     }
 
+    /// The full host name alone.
+    fn full_host(&self) -> String {
+        let [_, full_host, _] = self.host();
+        full_host
+    }
+
+    /// The default address alone.
+    fn ip_address(&self) -> String {
+        let [_, _, address] = self.host();
+        address
+    }
+
     /// The addresses of all network interfaces in the system's order; none where that is not known.
     fn interfaces(&self) -> Vec<InterfaceAddress> {
         Vec::new()

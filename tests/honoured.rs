@@ -10,7 +10,7 @@ use std::path::Path;
 use htc_hooks::honoured::{self, Row, Standing, attribute, attributes, parameter, parameters};
 
 /// Read, and yet not done: only whether the value is a good one is looked at, since a bad one ends a daemon of 25.14.
-const CHECKED: [&str; 2] = ["ENCRYPT_EXECUTE_DIRECTORY", "STARTER_UPDATE_INTERVAL_TIMESLICE"];
+const CHECKED: [&str; 1] = ["STARTER_UPDATE_INTERVAL_TIMESLICE"];
 
 /// Read, and yet not done: they stand in the ads of slots, where other expressions may refer to them.
 const PUBLISHED: [&str; 2] = ["PERIODIC_CHECKPOINT", "STARTD_REHOME_ALLOW_REBOOT"];

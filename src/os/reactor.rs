@@ -183,8 +183,9 @@ impl Reactor {
         let deadline = [deadline, ending].into_iter().flatten().min();
         let ready = self.wait(deadline)?;
         let mut chld = false;
-        let (of_signals, others) = ready.split_at(self.signals.descriptors().count());
-        for signal in self.signals.take(of_signals) {
+        let (of_signals, others) = ready.split_at(1);
+        let came = if of_signals == [true] { self.signals.take() } else { Vec::new() };
+        for signal in came {
             if signal == libc::SIGCHLD {
                 chld = true;
             } else {
@@ -209,7 +210,7 @@ impl Reactor {
     /// Waits for any descriptor; tells for each, in the order signals, watched, pipes, whether it is ready.
     fn wait(&self, deadline: Option<Tick>) -> io::Result<Vec<bool>> {
         let read = PollFlags::POLLIN;
-        let mut set: Vec<PollFd<'_>> = self.signals.descriptors().map(|fd| PollFd::new(fd, read)).collect();
+        let mut set = vec![PollFd::new(self.signals.descriptor(), read)];
         set.extend(self.watched.iter().map(|watched| {
             let flags = match watched.interest {
                 Interest::Read => read,
@@ -332,8 +333,7 @@ impl Reactor {
             // A SIGCHLD ends the wait at once.
             let pause = clock::tick().plus(LOOK_AGAIN);
             drop(self.wait(Some(pause)));
-            let all = vec![true; self.signals.descriptors().count()];
-            drop(self.signals.take(&all));
+            drop(self.signals.take());
         }
     }
 }

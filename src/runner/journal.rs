@@ -3,7 +3,8 @@
 //! A record is with the kernel when [`JournalFile::append`] returns, so it outlives the process; a power loss may take the last
 //! ones, which is told on reading. The file is 0600, never reached through a link, never in a directory where others
 //! could put another in its place, and keeps room for further records ahead, so that a disk that is full later can
-//! still be told to.
+//! still be told to. The room is zeros behind the last record, which readers pass over: a file system that gives blocks late has
+//! promised them then, and need not take them for a file that is gone soon.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions, Permissions};
@@ -12,7 +13,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
+use nix::fcntl::{Flock, FlockArg};
 use nix::libc::O_NOFOLLOW;
 use nix::unistd::{geteuid, getpid};
 use serde::Serialize;
@@ -21,7 +22,7 @@ use serde::de::DeserializeOwned;
 use crate::journal::{EncodeError, Journal, frame, read};
 
 /// Room on the disk that is kept for what comes, in bytes.
-const RESERVE: u64 = 64 << 10;
+const RESERVE: usize = 64 << 10;
 /// Behind the journal's name: the file whose lock says that somebody writes, and who.
 const LOCK: &str = ".lock";
 /// Behind the journal's name: a compacted one before it takes the other's place.
@@ -91,8 +92,7 @@ impl JournalFile {
         check_directory(path)?;
         let lock = lock(path)?;
         let mut file = open_own(path, OpenOptions::new().read(true).write(true).create(true))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(refused("read", path))?;
+        let bytes = written(&mut file).map_err(refused("read", path))?;
         let end = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1) as u64;
         if end < bytes.len() as u64 {
             file.set_len(end).map_err(refused("cut a torn record off", path))?;
@@ -108,9 +108,8 @@ impl JournalFile {
     /// Others could change it; the system refuses.
     pub fn peek<T: DeserializeOwned>(path: &Path) -> Result<Journal<T>, JournalError> {
         check_directory(path)?;
-        let mut bytes = Vec::new();
         let mut file = open_own(path, OpenOptions::new().read(true).write(true))?;
-        file.read_to_end(&mut bytes).map_err(refused("read", path))?;
+        let bytes = written(&mut file).map_err(refused("read", path))?;
         Ok(read(&bytes))
     }
 
@@ -126,7 +125,7 @@ impl JournalFile {
             return Err(refused("write to", &self.path)(error));
         }
         self.end += line.len() as u64;
-        if self.end + RESERVE / 2 > self.reserved {
+        if self.end + RESERVE as u64 / 2 > self.reserved {
             self.reserve();
         }
         Ok(())
@@ -175,13 +174,28 @@ impl JournalFile {
         self.end == 0
     }
 
-    /// Takes room on the disk ahead, where the file system can; where it cannot, a full disk is an error of `append`.
+    /// Takes room on the disk ahead, where there is some; where there is none, a full disk is an error of `append`.
     fn reserve(&mut self) {
-        let (Ok(end), Ok(length)) = (i64::try_from(self.end), i64::try_from(RESERVE)) else { return };
-        if fallocate(&self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, end, length).is_ok() {
-            self.reserved = self.end + RESERVE;
+        if self.file.write_all_at(&[0; RESERVE], self.end).is_ok() {
+            self.reserved = self.end + RESERVE as u64;
         }
     }
+}
+
+impl Drop for JournalFile {
+    /// What was kept for further records is given back.
+    fn drop(&mut self) {
+        let _ = self.file.set_len(self.end);
+    }
+}
+
+/// What was written into a journal, without the room behind it.
+fn written(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bytes.truncate(end);
+    Ok(bytes)
 }
 
 fn refused(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
@@ -243,7 +257,10 @@ fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
     let (mut file, errno) = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => {
             let note = format!("{}\n", getpid());
-            let written = lock.set_len(0).and_then(|()| lock.write_all_at(note.as_bytes(), 0));
+            // An empty one is not cut: some file systems write at once what is put into a file that was.
+            let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
+            let cut = if is_empty { Ok(()) } else { lock.set_len(0) };
+            let written = cut.and_then(|()| lock.write_all_at(note.as_bytes(), 0));
             // Without the note the second one only cannot say by whom it is held.
             drop(written);
             return Ok(lock);
@@ -301,6 +318,25 @@ mod tests {
         drop(journal);
         let (_, again) = JournalFile::open::<u32>(&path).unwrap();
         assert_eq!((again.records, again.damage), (vec![1, 2], vec![]));
+    }
+
+    #[test]
+    fn room_for_further_records_is_kept_behind_the_last_and_is_no_damage() {
+        let (_directory, path) = place();
+        let (mut journal, _) = JournalFile::open::<u32>(&path).unwrap();
+        journal.append(&1).unwrap();
+        let size = || path.metadata().unwrap().len();
+        assert!(size() > journal.len() + RESERVE as u64 / 2);
+        // As somebody finds it whose writer was killed.
+        let found = JournalFile::peek::<u32>(&path).unwrap();
+        assert_eq!((found.records, found.damage), (vec![1], vec![]));
+        let other = path.with_file_name("killed");
+        std::fs::copy(&path, &other).unwrap();
+        let (_, found) = JournalFile::open::<u32>(&other).unwrap();
+        assert_eq!((found.records, found.damage), (vec![1], vec![]));
+        let length = journal.len();
+        drop(journal);
+        assert_eq!(size(), length, "it is given back");
     }
 
     #[test]

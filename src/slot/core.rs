@@ -47,6 +47,8 @@ pub(super) struct Core {
     /// What cron jobs have published.
     pub cron: CronAds,
     pub benchmarks: Benchmarks,
+    /// DockerCachedImageSizeMb, once docker has been asked.
+    pub image_cache_mib: Option<i64>,
     pub backfill: Backfill,
     /// Devices that went off line since the start.
     pub offline: Offline,
@@ -113,6 +115,7 @@ impl Core {
             power: Power::default(),
             cron,
             benchmarks,
+            image_cache_mib: None,
             backfill: Backfill::default(),
             offline: Offline::new(),
             resources: ClassAd::new(),

@@ -144,6 +144,10 @@ impl ExecutionPoint {
                 self.core.benchmarks.ads = *ads;
                 self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
             }
+            Event::ImageCache(mib) => {
+                self.core.image_cache_mib = Some(mib);
+                self.refresh_all();
+            }
             Event::Woke { failure } => self.woke(failure),
             Event::BenchmarksEnded => self.benchmarks_ended(),
             Event::StarterSpawned { starter, .. } if self.is_client(starter) => self.client_spawned(None),

@@ -97,6 +97,8 @@ pub enum Event {
     Cron(Box<CronAds>),
     /// Benchmarks have published something.
     Benchmarked(Box<CronAds>),
+    /// What docker's images of jobs take, in MiB; published from now on.
+    ImageCache(i64),
     /// The machine is awake again.
     Woke {
         /// Why it did not sleep, if so.

@@ -77,8 +77,8 @@ pub use power::{PowerSettings, SleepState, SleepStates};
 pub use recovery::{Record, note, recover};
 pub use resources::{Amounts, Custom};
 pub use settings::{
-    Backfilling, BenchmarkSettings, Broken, CronSettings, Limits, Requirements, Settings, SlotHooks,
-    SlotKind, SlotPlan,
+    Backfilling, BenchmarkSettings, Broken, CronSettings, ImageCacheSettings, Limits, Requirements, Settings,
+    SlotHooks, SlotKind, SlotPlan,
 };
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
 pub use state::{Activity, State};

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bstr::BString;
+
 use super::power::PowerSettings;
 use super::resources::Amounts;
 use crate::classad::references::Names;
@@ -68,6 +70,8 @@ pub struct Settings {
     pub cron: CronSettings,
     /// The benchmarks.
     pub benchmarks: BenchmarkSettings,
+    /// How often docker is asked what the images of jobs take.
+    pub image_cache: ImageCacheSettings,
     /// Whether slots that nobody claims may run a backfill client.
     pub backfill: Option<Backfilling>,
     /// STARTD_NOCLAIM_SHUTDOWN, in seconds: when to end if no slot is claimed.
@@ -94,6 +98,15 @@ pub struct CronSettings {
     pub keeps_seconds: bool,
     /// What CONDITION is evaluated in, less what changes: the ad of the daemon.
     pub daemon_ad: Arc<ClassAd>,
+}
+
+/// When docker is asked what the images of jobs take (DockerCachedImageSizeMb).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageCacheSettings {
+    /// DOCKER; empty where it is not set.
+    pub docker: BString,
+    /// DOCKER_CACHE_ADVERTISE_INTERVAL; `None`: never.
+    pub interval: Option<Duration>,
 }
 
 /// The benchmarks as configured.

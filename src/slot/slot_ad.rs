@@ -243,6 +243,9 @@ impl Slot {
         ad.set("ClockDay", (local.div_euclid(86_400) + 4).rem_euclid(7));
         ad.set("TotalVirtualMemory", measured.virtual_memory);
         ad.set("LastBenchmark", core.benchmarks.last);
+        if let Some(mib) = core.image_cache_mib {
+            ad.set("DockerCachedImageSizeMb", mib);
+        }
         ad.set("TotalSlots", core.slot_count);
         ad.set("TimeToLive", i64::from(i32::MAX));
         ad.set("DaemonCoreDutyCycle", 0.0);

@@ -3,7 +3,7 @@
 use super::claim::{Claim, Kind, Phase};
 use super::execution_point::ExecutionPoint;
 use super::interface::{Shutdown, SlotKey, Waits, job_id};
-use super::settings::{BenchmarkSettings, CronSettings, SlotKind};
+use super::settings::{BenchmarkSettings, CronSettings, ImageCacheSettings, SlotKind};
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context};
@@ -100,6 +100,11 @@ impl ExecutionPoint {
     /// The benchmarks as configured.
     pub fn benchmark_settings(&self) -> &BenchmarkSettings {
         &self.core.settings.benchmarks
+    }
+
+    /// When docker is asked for its images.
+    pub fn image_cache_settings(&self) -> &ImageCacheSettings {
+        &self.core.settings.image_cache
     }
 
     /// How it is to end, once that is decided.

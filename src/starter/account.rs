@@ -142,7 +142,7 @@ impl Asking<'_> {
             return Ok(false);
         }
         let world = self.view.world();
-        let host = BString::from(world.machine().full_host);
+        let host = BString::from(world.full_host());
         let own = self.knob("UID_DOMAIN").unwrap_or_else(|| host.clone());
         // The shadow puts that of its own configuration there, which is ours.
         let of_job = self.string("UidDomain").unwrap_or_else(|| own.clone());

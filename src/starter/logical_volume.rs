@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
+use super::volume_group::{VolumeGroup, Words, words};
 use crate::config::{ValueError, View};
 
 /// What the configuration says of LVM.
@@ -18,11 +19,12 @@ pub struct VolumeKnobs {
     pool: Option<BString>,
     /// LVM_THIN_LV_EXTRA_SIZE_MB.
     extra_mib: u64,
+    /// What the group stands on, where no group is named.
+    on_file: Option<VolumeGroup>,
 }
 
 impl VolumeKnobs {
-    /// Reads it; `None` where no volume group is named, or no pool though volumes are to be thin: a startd then makes a group
-    /// of a file of its own.
+    /// Reads it; `None` where no volume group is named, or no pool though volumes are to be thin, and no file for a group either.
     ///
     /// # Errors
     /// A knob that is no number or truth value.
@@ -40,8 +42,17 @@ impl VolumeKnobs {
         let pool = text(["LVM_THINPOOL_NAME", "THINPOOL_NAME"])?.filter(|_| thin);
         let extra = view.int("LVM_THIN_LV_EXTRA_SIZE_MB")?.map_or(2000, |setting| setting.value);
         let group = text(["LVM_VOLUME_GROUP_NAME", "THINPOOL_VOLUME_GROUP_NAME"])?;
-        let group = group.filter(|_| !thin || pool.is_some());
-        Ok(group.map(|group| VolumeKnobs { group, pool, extra_mib: extra.max(0).unsigned_abs() }))
+        let extra_mib = extra.max(0).unsigned_abs();
+        if let Some(group) = group.filter(|_| !thin || pool.is_some()) {
+            return Ok(Some(VolumeKnobs { group, pool, extra_mib, on_file: None }));
+        }
+        let on_file = VolumeGroup::read(view)?;
+        Ok(on_file.map(|on_file| VolumeKnobs {
+            group: on_file.name.clone(),
+            pool: on_file.pool.clone(),
+            extra_mib,
+            on_file: Some(on_file),
+        }))
     }
 
     /// The volume of a starter's job with a directory of so many KiB.
@@ -53,6 +64,8 @@ impl VolumeKnobs {
             name: [slot, format!("+{starter}_1").as_bytes()].concat().into(),
             kib: kib.saturating_add(extra),
             pool: self.pool.clone(),
+            encrypted: false,
+            on_file: self.on_file.clone(),
         }
     }
 }
@@ -66,10 +79,10 @@ pub struct LogicalVolume {
     pub name: BString,
     kib: u64,
     pool: Option<BString>,
-}
-
-fn words(words: &[&[u8]]) -> Vec<BString> {
-    words.iter().map(|word| BString::from(*word)).collect()
+    /// Whether what is written into it is encrypted with a key that nobody keeps.
+    pub encrypted: bool,
+    /// What its group stands on, if that is made for it.
+    pub on_file: Option<VolumeGroup>,
 }
 
 impl LogicalVolume {
@@ -80,21 +93,51 @@ impl LogicalVolume {
             !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(letter)
         };
         let is_its = plain(group) && plain(name) && name.ends_with(&format!("+{starter}_1"));
-        is_its.then(|| LogicalVolume { group: group.into(), name: name.into(), kib: 0, pool: None })
+        is_its.then(|| LogicalVolume {
+            group: group.into(),
+            name: name.into(),
+            kib: 0,
+            pool: None,
+            encrypted: false,
+            on_file: None,
+        })
+    }
+
+    /// The same, encrypted or not.
+    #[must_use]
+    pub fn encrypting(self, encrypted: bool) -> Self {
+        LogicalVolume { encrypted, ..self }
+    }
+
+    /// What is mounted.
+    pub fn device(&self) -> PathBuf {
+        if self.encrypted { self.encrypted_device() } else { self.plain_device() }
+    }
+
+    /// The device that encrypts, which 25.14 names itself.
+    pub fn encrypted_device(&self) -> PathBuf {
+        PathBuf::from("/dev/mapper").join(self.encrypted_name().to_path_lossy())
+    }
+
+    fn encrypted_name(&self) -> BString {
+        [&self.group[..], b"-", &self.name, b"-enc"].concat().into()
     }
 
     /// The device, as the device mapper names it.
-    pub fn device(&self) -> PathBuf {
+    fn plain_device(&self) -> PathBuf {
         let doubled = |text: &BString| text.replace("-", "--");
         let name = [&doubled(&self.group)[..], b"-", &doubled(&self.name)].concat();
         PathBuf::from("/dev/mapper").join(name.to_path_lossy())
     }
 
-    /// The commands that make it, and a file system in it.
-    pub fn making(&self) -> [Vec<BString>; 2] {
+    /// The commands that make it, and a file system in it; `key` is a file of 32 random bytes, for one that is encrypted.
+    pub fn making(&self, key: &[u8]) -> Vec<Words> {
         let size = format!("{}k", self.kib);
         let mut create = words(&[b"lvcreate", b"--autobackup", b"n", b"-n", &self.name]);
         create.extend(words(&[b"--addtag", b"htcondor_lv"]));
+        if self.encrypted {
+            create.extend(words(&[b"--addtag", b"lv_is_encrypted"]));
+        }
         create.extend(match &self.pool {
             Some(pool) => {
                 let pool = [&self.group[..], b"/", pool].concat();
@@ -106,13 +149,20 @@ impl LogicalVolume {
         let mut format = words(&[b"mke2fs", b"-t", b"ext4", b"-O", b"^has_journal"]);
         format.extend(words(&[b"-E", b"lazy_itable_init=1", b"-m", b"0", b"-L", b"HTCondorLV_FS"]));
         format.push(device.as_os_str().as_encoded_bytes().into());
-        [create, format]
+        let open = self.encrypted.then(|| {
+            let plain = self.plain_device();
+            let options = [&b"cryptsetup"[..], b"open", b"--type", b"plain", b"--key-file", key];
+            [words(&options), words(&[plain.as_os_str().as_encoded_bytes(), &self.encrypted_name()])].concat()
+        });
+        [create].into_iter().chain(open).chain([format]).collect()
     }
 
-    /// The command that removes it.
-    pub fn removing(&self) -> Vec<BString> {
+    /// The commands that remove it.
+    pub fn removing(&self) -> Vec<Words> {
         let both = [&self.group[..], b"/", &self.name].concat();
-        words(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"])
+        let close = self.encrypted.then(|| words(&[b"cryptsetup", b"close", &self.encrypted_name()]));
+        let remove = words(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"]);
+        close.into_iter().chain([remove]).collect()
     }
 }
 
@@ -126,18 +176,30 @@ mod tests {
 
     #[test]
     fn a_volume_is_made_and_removed_by_the_commands_of_the_volume_manager() {
-        let thick = VolumeKnobs { group: "vg-a".into(), pool: None, extra_mib: 2000 };
+        let thick = VolumeKnobs { group: "vg-a".into(), pool: None, extra_mib: 2000, on_file: None };
         let volume = thick.volume(b"slot1_2", 77, 1024);
-        let [create, format] = volume.making();
+        let made = volume.making(b"");
         let expected = "lvcreate --autobackup n -n slot1_2+77_1 --addtag htcondor_lv --yes -L 1024k vg-a";
-        assert_eq!(line(&create), expected);
+        assert_eq!(line(&made[0]), expected);
         let expected = "mke2fs -t ext4 -O ^has_journal -E lazy_itable_init=1 -m 0 -L HTCondorLV_FS \
                         /dev/mapper/vg--a-slot1_2+77_1";
-        assert_eq!(line(&format), expected);
-        assert_eq!(line(&volume.removing()), "lvremove --autobackup n vg-a/slot1_2+77_1 --yes");
+        assert_eq!(line(&made[1]), expected);
+        assert_eq!(line(&volume.removing()[0]), "lvremove --autobackup n vg-a/slot1_2+77_1 --yes");
         let thin = VolumeKnobs { pool: Some("pool".into()), ..thick };
         let expected = "lvcreate --autobackup n -n slot1+77_1 --addtag htcondor_lv -V 2049024k -T vg-a/pool";
-        assert_eq!(line(&thin.volume(b"", 77, 1024).making()[0]), expected);
+        assert_eq!(line(&thin.volume(b"", 77, 1024).making(b"")[0]), expected);
+    }
+
+    #[test]
+    fn a_volume_that_is_encrypted_is_opened_by_a_key_before_it_is_formatted() {
+        let knobs = VolumeKnobs { group: "vg-a".into(), pool: None, extra_mib: 0, on_file: None };
+        let volume = LogicalVolume { encrypted: true, ..knobs.volume(b"slot1", 77, 1024) };
+        let made: Vec<String> = volume.making(b"/dev/shm/key").iter().map(|words| line(words)).collect();
+        assert!(made[0].contains("--addtag htcondor_lv --addtag lv_is_encrypted --yes"), "{made:?}");
+        let open = "cryptsetup open --type plain --key-file /dev/shm/key /dev/mapper/vg--a-slot1+77_1 vg-a-slot1+77_1-enc";
+        assert_eq!(made[1], open);
+        assert!(made[2].ends_with("HTCondorLV_FS /dev/mapper/vg-a-slot1+77_1-enc"), "{made:?}");
+        assert_eq!(line(&volume.removing()[0]), "cryptsetup close vg-a-slot1+77_1-enc");
     }
 
     #[test]

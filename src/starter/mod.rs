@@ -50,6 +50,7 @@ mod settings;
 mod update_timer;
 mod usage;
 pub mod virtual_machine;
+pub mod volume_group;
 
 pub use action::{Account, Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
 pub use event::{Event, FamilyUsage, Request, Vacate};

@@ -6,11 +6,15 @@ const BUSY: &str = "ClusterId = 1\nProcId = 0\nJobUniverse = 5\nUser = \"nobody@
                     Cmd = \"/bin/sh\"\nArguments = \"-c 'while :; do :; done'\"";
 
 fn suspends(policy: &str) {
+    suspends_with(policy, &|point| point);
+}
+
+fn suspends_with(policy: &str, with: &dyn Fn(Point) -> Point) {
     let lines = ["WANT_SUSPEND = True", "CONTINUE = False", "PREEMPT = False", "POLLING_INTERVAL = 1"];
     // On a busy machine the first update may see the job before it is the program that it runs.
     let intervals = ["STARTER_INITIAL_UPDATE_INTERVAL = 1", "STARTER_UPDATE_INTERVAL = 1"];
     let lines = lines.into_iter().chain(intervals).chain(["NUM_SLOTS = 1"]);
-    let point = lines.fold(Point::new(), |point, line| point.knob(line));
+    let point = with(lines.fold(Point::new(), |point, line| point.knob(line)));
     let starter = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
     let point = point.knob(&starter).knob(&format!("SUSPEND = {policy}")).job("busy", BUSY);
     let mut child = point.start();
@@ -27,6 +31,18 @@ fn suspends(policy: &str) {
 #[test]
 fn a_slot_sees_the_processor_time_of_its_own_job() {
     suspends("CpusUsage > 0.1 && ImageSize > 100 && LoadAvg - CondorLoadAvg < 1000");
+}
+
+/// Docker's images of jobs count, as a startd asks for them an interval after its start; on abb712b no ad had them.
+#[test]
+fn a_slot_tells_what_docker_s_images_of_jobs_take() {
+    let home = tempfile::tempdir().unwrap();
+    let docker = home.path().join("docker");
+    let text = "#!/bin/sh\ncase $1 in images) echo htcondor.org/a/x:1 aa 3MB; echo other:1 bb 9GB;; esac\n";
+    crate::sandbox::write_executable(&docker, text.as_bytes());
+    suspends_with("DockerCachedImageSizeMb == 3", &|point| {
+        point.knob(&format!("DOCKER = {}", docker.display())).knob("DOCKER_CACHE_ADVERTISE_INTERVAL = 1")
+    });
 }
 
 /// On ac3f33b the slot's ad never showed what its starter tells of the job.

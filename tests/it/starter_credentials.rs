@@ -121,6 +121,20 @@ fn tokens_are_brought_anew_while_the_job_runs_and_it_is_held_when_they_cannot_be
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
+/// Quirk `tokens-gone-unrefreshed`; by default they stay, as a test of the room holds.
+#[test]
+fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought_anew() {
+    let place = with_token(0o600).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--quirks", "reference"]);
+    let pipe = place.pipe();
+    let script = format!("echo > {}; while test -e $_CONDOR_CREDS; do sleep 0.1; done", pipe.display());
+    let child = place.start(&format!("{}\n{NEEDS}", shell(&script)));
+    heard(&pipe);
+    fs::remove_file(place.path("tokens/nobody/scitokens_x.use")).unwrap();
+    let ran = place.finish(child);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    assert!(ran.told.contains("cannot be brought anew (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
+}
+
 /// `refreshSandboxCredentialsKRB` (jic_shadow.cpp).
 #[test]
 fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machine() {

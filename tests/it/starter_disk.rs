@@ -126,20 +126,127 @@ fn use_pss_has_the_proportional_size_of_a_job_told() {
     assert_eq!(size("USE_PSS = false"), None);
 }
 
-/// Doubles of LVM's programs: no volume is made, so that the directory is watched.
+/// Doubles of LVM's programs, which note how they are called: no volume is made, so that the directory is watched.
+fn with_doubles(mut place: Place) -> Place {
+    fs::create_dir(place.path("bin")).unwrap();
+    let called = place.path("called");
+    for name in
+        ["lvcreate", "mke2fs", "lvremove", "cryptsetup", "pvcreate", "vgcreate", "vgremove", "pvremove"]
+    {
+        let text = format!("#!/bin/sh\necho {name} \"$@\" >> {}\n", called.display());
+        write_executable(&place.path("bin").join(name), text.as_bytes());
+    }
+    let losetup = format!(
+        "#!/bin/sh\necho losetup \"$@\" >> {}\ncase $1 in --find) echo /dev/htc-no-loop;; esac\n",
+        called.display()
+    );
+    write_executable(&place.path("bin/losetup"), losetup.as_bytes());
+    let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+    place.environment.push(("PATH".to_owned(), path));
+    place
+}
+
+/// What the doubles were called with, line by line.
+fn called(place: &Place) -> Vec<String> {
+    fs::read_to_string(place.path("called")).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_volume_is_encrypted_where_the_configuration_or_the_job_asks_for_it() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let group = "LVM_VOLUME_GROUP_NAME = htc-hooks-no-such";
+    let ad = format!("{}\nRequestDisk = 20480\nEncryptExecuteDirectory = true", shell("exit 0"));
+    let place = with_doubles(Place::new().knob(ENFORCED).knob(group));
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let lines = called(&place);
+    assert!(lines[0].contains("--addtag htcondor_lv --addtag lv_is_encrypted --yes"), "{lines:?}");
+    let open = "cryptsetup open --type plain --key-file /dev/shm/cryptokey";
+    assert!(lines[1].starts_with(open) && lines[1].ends_with("_1-enc"), "{lines:?}");
+    assert!(lines[2].starts_with("mke2fs ") && lines[2].ends_with("_1-enc"), "{lines:?}");
+    let key = lines[1].split(' ').nth(5).unwrap();
+    assert!(!fs::exists(key).unwrap(), "the key is gone: {key}");
+    // One that cannot be encrypted is told of.
+    let disabled = "DISABLE_EXECUTE_DIRECTORY_ENCRYPTION = true";
+    let place = with_doubles(Place::new().knob(ENFORCED).knob(group).knob(disabled));
+    assert!(place.run(&ad).has("ExitCode = 0"));
+    assert!(!called(&place).iter().any(|line| line.contains("crypt")), "{:?}", called(&place));
+    let ran = Place::new().knob("BASE_CGROUP =").run(&ad);
+    assert!(
+        ran.told.contains("is not encrypted though EncryptExecuteDirectory asks for that"),
+        "{}",
+        ran.told
+    );
+}
+
+#[test]
+fn a_volume_group_is_made_of_the_file_that_is_named_and_goes_with_it() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let place = Place::new().knob(ENFORCED).knob("LVM_BACKING_FILE_SIZE_MB = 1");
+    let file = place.path("disk.img");
+    let place = with_doubles(place.knob(&format!("LVM_BACKING_FILE = {}", file.display())));
+    let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let attach = format!("losetup --find --show {}", file.display());
+    let mut expected = vec![
+        "losetup --list --output name,back-file",
+        &attach,
+        "vgremove condor_STARTD --yes --force",
+        "pvremove /dev/htc-no-loop --yes --force",
+        "pvcreate /dev/htc-no-loop",
+        "vgcreate --autobackup n condor_STARTD /dev/htc-no-loop",
+        "lvcreate",
+        "mke2fs",
+        "lvremove",
+    ];
+    expected.extend(["vgremove condor_STARTD --yes --force", "pvremove /dev/htc-no-loop --yes --force"]);
+    expected.push("losetup -d /dev/htc-no-loop");
+    let lines = called(&place);
+    let fits = lines.len() == expected.len()
+        && lines.iter().zip(&expected).all(|(line, word)| line.starts_with(word));
+    assert!(fits, "{lines:#?}");
+    assert!(!file.exists() && !place.path("disk.img.lock").exists());
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    // What one that was killed has left goes with the next --clean, which finds no loop device here.
+    fs::write(&file, "").unwrap();
+    fs::write(place.path("disk.img.lock"), "").unwrap();
+    let cleaned = place.option(&["--clean"]).run("");
+    assert!(cleaned.told.contains("removed the volume group 'condor_STARTD' on"), "{}", cleaned.told);
+    assert!(!file.exists());
+}
+
+#[test]
+fn the_commands_of_a_volume_group_on_a_file_are_shown_without_doing_anything() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let place = Place::new().knob(ENFORCED).knob("ENCRYPT_EXECUTE_DIRECTORY = true").option(&["--dry-run"]);
+    let file = place.path("disk.img");
+    let place = place.knob(&format!("LVM_BACKING_FILE = {}", file.display()));
+    let ran = place.run(&format!("{}\nRequestDisk = 20480", shell("exit 0")));
+    for line in [
+        format!("run losetup --find --show {}", file.display()),
+        "run vgcreate --autobackup n condor_STARTD /dev/loopN".to_owned(),
+        "run cryptsetup open --type plain --key-file /dev/shm/cryptokeyXXXXXX /dev/mapper/condor_STARTD-"
+            .to_owned(),
+        "run losetup -d /dev/loopN".to_owned(),
+    ] {
+        assert!(ran.ad.contains(&line), "{line}: {}", ran.ad);
+    }
+    assert!(!file.exists());
+}
+
 #[test]
 fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_of_25_14() {
     if !nix::unistd::geteuid().is_root() {
         return println!("skipped: not root");
     }
-    let mut place = Place::new().knob(ENFORCED).knob("LVM_VOLUME_GROUP_NAME = htc-hooks-no-such");
-    fs::create_dir(place.path("bin")).unwrap();
-    for name in ["lvcreate", "mke2fs", "lvremove"] {
-        let text = format!("#!/bin/sh\necho {name} \"$@\" >> {}\n", place.path("called").display());
-        write_executable(&place.path("bin").join(name), text.as_bytes());
-    }
-    let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
-    place.environment.push(("PATH".to_owned(), path));
+    let place = with_doubles(Place::new().knob(ENFORCED).knob("LVM_VOLUME_GROUP_NAME = htc-hooks-no-such"));
     let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
     let ran = place.run(&ad);
     assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);

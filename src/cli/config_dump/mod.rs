@@ -26,7 +26,9 @@ pub const PROGRAM: Program = Program {
     command: || {
         let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "set_knob"];
         let command = command::<native::Cli>(NAME, &MANUAL);
-        rare.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
+        command.mut_args(
+            |arg| if rare.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg },
+        )
     },
     manual: &MANUAL,
     run: native::run,

@@ -27,13 +27,15 @@ use crate::runner::slot::{
 use crate::runner::starter::Cleaner;
 use crate::slot::{ExecutionPoint, Surroundings, configure};
 use crate::starter::container::ContainerKnobs;
+use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
 use crate::world::World;
 
 /// What removes the leftovers of starters, as far as the configuration can be read: starters say what is wrong with it.
 fn cleaner(view: &View<'_>) -> Cleaner {
     let base = view.string("BASE_CGROUP").ok().flatten().map(|setting| setting.value).unwrap_or_default();
-    Cleaner::new(&ContainerKnobs::read(view).unwrap_or_default(), base)
+    let group = VolumeGroup::read(view).unwrap_or_default();
+    Cleaner::new(&ContainerKnobs::read(view).unwrap_or_default(), base, group)
 }
 
 pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {

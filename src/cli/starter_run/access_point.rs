@@ -171,7 +171,7 @@ impl Run<'_> {
             session.warn(complaint);
         }
         let info = queue_info(&ad, world);
-        let address = BString::from(format!("<{}:0>", world.machine().ip_address));
+        let address = BString::from(format!("<{}:0>", world.ip_address()));
         let settings = LogSettings::read(view, self.log_file()?)
             .map_err(|error| Problem::unreadable(error.to_string()))?;
         let daemon = if world.effective_uid() == 0 { condor_identity(view, world) } else { None };
@@ -187,7 +187,7 @@ impl Run<'_> {
         });
         let int =
             |name: &str, usual: i64| view.int(name).ok().flatten().map_or(usual, |setting| setting.value);
-        let host = world.machine().full_host;
+        let host = world.full_host();
         let name = if first.slot.is_empty() { BString::from("slot1") } else { first.slot.clone() };
         let slot = match name.contains(&b'@') {
             true => name,

@@ -83,16 +83,16 @@ pub(super) const MANUAL: Manual = Manual {
     differences: &[
         "Without --as shadow nothing is transferred: the files of a job lie where its ad says. Universes 5 \
          (vanilla), 10 (java, with CondorJavaWrapper.class of HTCondor on its class path) and 12 (local) are run. \
-         Other settings and attributes that a pool would act upon and this program does not, such as ENCRYPT_EXECUTE_DIRECTORY, \
-         WantIOProxy, are told once, and the job runs; \
+         Other settings and attributes that a pool would act upon and this program does not, such as WantIOProxy, are told once, and the job runs; \
          'htc-config-dump lint --here' lists them. \
          Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused. Jobs that need \
          tokens (OAuthServicesNeeded) get those of SEC_CREDENTIAL_DIRECTORY_OAUTH, in a directory open to the job alone, anew every SEC_CREDENTIAL_REFRESH seconds; \
          where they lack a played shadow holds the job, and a starter alone refuses it. With SendCredential and --as shadow the cache that a credmon has made in \
          SEC_CREDENTIAL_DIRECTORY_KRB is laid beside the job's files; no credmon is asked to make one. SHADOW_PREPARE_JOB has both below SPOOL as long as it runs.",
         "DockerSendCredentials: docker's configuration lies beside the job's directory, not in /tmp. condor_ssh_to_job has no socket in containers. \
-         Logical volumes (LVM_VOLUME_GROUP_NAME) are made by the commands of 25.14's source, of which there is no recording; where that fails, or \
-         no group is named, the job's directory is a file system in a file, or is watched.",
+         Logical volumes (LVM_VOLUME_GROUP_NAME) are made, and encrypted where ENCRYPT_EXECUTE_DIRECTORY or EncryptExecuteDirectory asks for that, by the commands of \
+         25.14's source, of which there is no recording. LVM_BACKING_FILE, where it is set, has a volume group made of that file, which the first starter keeps as long as it runs \
+         (a startd keeps its own). Where that fails, or neither is set, the job's directory is a file system in a file, or is watched, and is not encrypted.",
         "With --as shadow files are copied, not sent: addresses in messages have port 0, a set-id bit is not kept, a device \
          counts as an empty file, holes stay holes. Output of a job that fails to be uploaded by a plugin without ads holds it, where 25.14 \
          runs it again for ever. Files of an evicted job (ON_EXIT_OR_EVICT) are kept for its next run of the same --until. A URL \

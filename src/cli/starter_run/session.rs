@@ -34,6 +34,7 @@ use crate::runner::starter::{handed_length, job_note, take};
 use crate::starter::container::ContainerKnobs;
 use crate::starter::job_source::{self, Completion};
 use crate::starter::not_done::With;
+use crate::starter::volume_group::VolumeGroup;
 use crate::starter::{EXCEPTION, Overrides, Standing};
 use crate::world::World;
 
@@ -107,10 +108,11 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let view = config.view(&world);
     let unreadable = |error: ValueError| Problem::unreadable(error.to_string());
     let knobs = ContainerKnobs::read(&view).map_err(unreadable)?;
+    let group = VolumeGroup::read(&view).map_err(unreadable)?;
     let base =
         view.string("BASE_CGROUP").map_err(unreadable)?.map(|setting| setting.value).unwrap_or_default();
     let execute = execute(&view, &std::env::temp_dir(), &world).map_err(unreadable)?;
-    let cleaned = Cleaner::new(&knobs, base).clean(&execute, None, false, &world);
+    let cleaned = Cleaner::new(&knobs, base, group).clean(&execute, None, false, &world);
     remove_abandoned(&std::env::temp_dir(), SPOOLS);
     let mut stdout = std::io::stdout().lock();
     for one in &cleaned {

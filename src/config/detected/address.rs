@@ -89,7 +89,7 @@ impl Addresses {
         let wanted = settings.wanted;
         match &settings.interface {
             Interface::Any => {
-                let [_, _, ours] = world.host();
+                let ours = world.ip_address();
                 Addresses::from_candidates(candidates(&ours, &super::read(world, V6_TABLE), wanted), wanted)
             }
             Interface::Address(address) => {
@@ -149,7 +149,7 @@ fn matching(
 pub(crate) fn is_uneven(settings: &AddressSettings, world: &dyn World) -> bool {
     let found = match &settings.interface {
         Interface::Any => {
-            let [_, _, ours] = world.host();
+            let ours = world.ip_address();
             candidates(&ours, &super::read(world, V6_TABLE), settings.wanted)
         }
         Interface::Patterns(patterns) => matching(patterns, &world.interfaces(), settings.wanted),

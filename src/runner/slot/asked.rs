@@ -29,7 +29,7 @@ impl Live<'_> {
         let request: Request = control::request(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
         self.check_claim(&request.command, request.slot.as_deref())?;
-        let host = self.options.world.machine().full_host;
+        let host = self.options.world.full_host();
         let slot = request.slot.clone().unwrap_or_default();
         let asked = Asked {
             ad,

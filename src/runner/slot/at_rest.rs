@@ -21,7 +21,7 @@ pub fn surroundings_of(config: &Config, world: &dyn World) -> Surroundings {
     let address = text("NETWORK_INTERFACE").map(|text| text.to_string()).filter(is_address);
     let address = address.or_else(|| text("IP_ADDRESS").map(|text| text.to_string()));
     let execute: Option<PathBuf> = text("EXECUTE").map(|path| Path::new(&*path.to_os_str_lossy()).to_owned());
-    surroundings(&address.unwrap_or_else(|| world.machine().ip_address), execute.as_deref())
+    surroundings(&address.unwrap_or_else(|| world.ip_address()), execute.as_deref())
 }
 
 /// An execution point that has begun, without hooks: nothing is run.

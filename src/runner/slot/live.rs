@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nix::libc;
 
+use super::image_cache::ImageCache;
 use super::measure::Measure;
 use super::notices;
 use super::options::Options;
@@ -64,6 +65,8 @@ pub(super) struct Live<'a> {
     pub(super) benchmarks: CronRunner,
     /// Whether the machine waits for the end of benchmarks.
     pub(super) benchmarks_asked: bool,
+    /// When docker was asked for its images.
+    pub(super) image_cache: ImageCache,
     /// How the cron jobs were told to end.
     pub(super) cron_ends: Option<Shutdown>,
     pub(super) waiting: VecDeque<Event>,
@@ -129,6 +132,7 @@ pub fn run(
         cron,
         benchmarks,
         benchmarks_asked: false,
+        image_cache: ImageCache::new(),
         cron_ends: None,
         waiting: VecDeque::new(),
         told_of_work: BTreeSet::new(),
@@ -178,6 +182,7 @@ impl Live<'_> {
                 again,
                 control,
                 self.asleep.wakes,
+                self.image_cache_wakes(),
                 self.fetches.front().map(|_| clock::tick()),
             ];
             let event = self.reactor.next(wakes.into_iter().flatten().min())?;
@@ -193,6 +198,7 @@ impl Live<'_> {
             }
             self.look_at_hooks();
             self.look_at_sleep();
+            self.look_at_image_cache();
             if let Some(control) = &mut self.control {
                 control.look(clock::tick(), &mut self.reactor);
             }
@@ -343,6 +349,9 @@ impl Live<'_> {
         match event {
             os::Event::Exited { child, exit, .. } if self.slept(child, exit) => {}
             os::Event::Exited { child, exit, stdout, stderr, .. } => {
+                if self.image_cache_told(child, exit, &stdout.bytes) {
+                    return;
+                }
                 if let Some(hook) = self.hooks.remove(&child) {
                     self.hook_ended(hook, exit, stdout, &stderr);
                 } else if let Some(running) = self.starters.remove(&child) {

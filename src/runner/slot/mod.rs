@@ -11,6 +11,7 @@ mod cron;
 mod doctor;
 mod execute;
 mod idle;
+mod image_cache;
 mod live;
 mod measure;
 mod notices;

@@ -154,7 +154,7 @@ impl Carriage {
 /// Words that nobody understands.
 pub(super) fn wishes(ad: &ClassAd, view: &View<'_>, world: &dyn World) -> Result<Option<Wishes>, Refusal> {
     let domain = view.string("FILESYSTEM_DOMAIN").ok().flatten().map(|setting| setting.value);
-    let domain = domain.unwrap_or_else(|| world.machine().full_host.into());
+    let domain = domain.unwrap_or_else(|| world.full_host().into());
     Wishes::read(ad, &domain, world).map_err(|mistake| Refusal::Transfer { reason: mistake.to_string() })
 }
 
@@ -164,7 +164,7 @@ pub(super) fn moves(wishes: Option<&Wishes>, world: &dyn World) -> Moves {
         files: wishes.map(|wishes| wishes.when),
         failure_files: wishes.is_some_and(|wishes| wishes.has_failure_files),
         manifest: wishes.and_then(|wishes| wishes.manifest.clone()),
-        ip: world.machine().ip_address.to_string(),
+        ip: world.ip_address(),
     }
 }
 

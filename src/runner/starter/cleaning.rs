@@ -12,11 +12,12 @@ use nix::libc;
 
 use super::probe::Probing;
 use super::state_file;
-use super::volume;
+use super::{volume, volume_group};
 use crate::os::{cgroup, clock, mounts, process_table, tree};
 use crate::process::Exit;
 use crate::starter::container::{self, ContainerKnobs};
 use crate::starter::logical_volume::LogicalVolume;
+use crate::starter::volume_group::VolumeGroup;
 use crate::starter::{Left, container_of_recovery, is_container_of, starter_of, unfinished};
 use crate::world::World;
 
@@ -30,6 +31,8 @@ pub struct Cleaner {
     pub docker: Vec<BString>,
     /// BASE_CGROUP.
     pub base: BString,
+    /// The volume group that starters make of a file.
+    pub group: Option<VolumeGroup>,
 }
 
 /// One thing that was found.
@@ -53,8 +56,24 @@ fn stays(line: String) -> Cleaned {
 
 impl Cleaner {
     /// Reads what it needs.
-    pub fn new(knobs: &ContainerKnobs, base: BString) -> Self {
-        Cleaner { docker: container::docker_program(knobs).unwrap_or_default(), base }
+    pub fn new(knobs: &ContainerKnobs, base: BString, group: Option<VolumeGroup>) -> Self {
+        Cleaner { docker: container::docker_program(knobs).unwrap_or_default(), base, group }
+    }
+
+    /// The volume group on a file that a starter which was killed has left, where the configuration names that file.
+    fn of_group(&self, world: &dyn World, told: &mut Vec<Cleaned>) {
+        let Some(group) = self.group.as_ref().filter(|_| world.effective_uid() == 0) else { return };
+        let file = group.file.display();
+        match volume_group::remove_left(group) {
+            Ok(false) => {}
+            Ok(true) => told.push(done(format!("removed the volume group '{}' on '{file}'", group.name))),
+            Err(why) => {
+                told.push(stays(format!(
+                    "cannot remove the volume group '{}' on '{file}': {why}",
+                    group.name
+                )));
+            }
+        }
     }
 
     /// Cleans EXECUTE of what starters that are gone have left; `only` those of this one. Directories are left to the caller where
@@ -95,6 +114,7 @@ impl Cleaner {
         }
         if only.is_none() {
             state_file::remove_lone_locks(Path::new(state_file::OF_ROOT));
+            self.of_group(world, &mut told);
         }
         self.of_directories(&own, only, &seen, keeps_directories, world, &mut told);
         told
@@ -334,6 +354,9 @@ fn remove_volume(starter: i32, (group, name): (&str, &str), told: &mut Vec<Clean
     let Some(volume) = LogicalVolume::left(group, name, starter) else {
         return told.push(stays(format!("'{group}/{name}' is no volume of the starter {starter}")));
     };
+    // 25.14 looks for the device that encrypts, too.
+    let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
+    let volume = volume.encrypting(encrypted);
     let device = volume.device();
     let of_it = |mount: &&mounts::Mount| mount.source.to_path_lossy() == device.as_path();
     for mount in mounts::list().iter().filter(of_it) {

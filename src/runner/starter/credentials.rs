@@ -71,6 +71,8 @@ pub struct Credentials {
     /// The Kerberos cache: where it is laid. It is brought anew only when its source is another.
     cache: Option<Secret>,
     is_cache_refreshed: bool,
+    /// Whether the job loses those that it has when they cannot be brought anew.
+    goes_unrefreshed: bool,
     interval: Option<Duration>,
     next: Option<Tick>,
     holds: bool,
@@ -136,6 +138,8 @@ impl Reading<'_> {
             tokens,
             cache,
             is_cache_refreshed: !stale,
+            // A shadow that has none sends nothing, and what is there stays.
+            goes_unrefreshed: self.quirks.has(Quirk::TokensGoneUnrefreshed) && self.with != With::Shadow,
             interval,
             next: None,
             holds: self.with == With::Shadow,
@@ -224,12 +228,18 @@ impl Credentials {
     /// Reads them again and lays them down anew.
     ///
     /// # Errors
-    /// Some cannot be read; the job keeps those that it has.
+    /// Some cannot be read; the job keeps those that it has (quirk `tokens-gone-unrefreshed`).
     pub fn refresh(&mut self, identity: Option<&Identity>, now: Tick) -> Result<(), Lack> {
         self.next = self.interval.map(|interval| now.plus(interval));
         let mut fresh = self.tokens.clone();
         let read = fresh.iter_mut().try_for_each(Secret::again);
-        read.map_err(|why| Lack { why, holds: self.holds })?;
+        if let Err(why) = read {
+            if let Some(directory) = self.directory.as_ref().filter(|_| self.goes_unrefreshed) {
+                // `cred_dir_deleter`; what stays of it is told at the end.
+                drop(acting_as(identity, || take_away(directory)));
+            }
+            return Err(Lack { why, holds: self.holds });
+        }
         self.tokens = fresh;
         let mine = |why: String| Lack { why, holds: false };
         if let (Some(cache), true) = (&mut self.cache, self.is_cache_refreshed) {
@@ -318,6 +328,44 @@ impl Live<'_> {
         let Some(credentials) = &mut self.job.credentials else { return };
         for left in credentials.take_away(identity.as_ref()) {
             self.warn(format!("the job's credentials cannot be taken away: {left}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cred_dir_deleter` of `PrepareCredDir`.
+    #[test]
+    fn tokens_that_cannot_be_brought_anew_stay_and_in_a_pool_go_until_they_can() {
+        for goes_unrefreshed in [false, true] {
+            let home = tempfile::tempdir().unwrap();
+            let (from, directory) = (home.path().join("x"), home.path().join(DIRECTORY));
+            let write = |text: &str| {
+                fs::write(&from, text).unwrap();
+                fs::set_permissions(&from, fs::Permissions::from_mode(0o600)).unwrap();
+            };
+            write("old");
+            let to = directory.join("x.use");
+            let mut credentials = Credentials {
+                directory: Some(directory),
+                tokens: vec![Secret::read(from.clone(), to.clone(), false).unwrap()],
+                cache: None,
+                is_cache_refreshed: true,
+                goes_unrefreshed,
+                interval: None,
+                next: None,
+                holds: false,
+            };
+            let now = clock::tick();
+            credentials.lay(None, now).unwrap();
+            fs::remove_file(&from).unwrap();
+            assert!(credentials.refresh(None, now).is_err());
+            assert_eq!(to.exists(), !goes_unrefreshed);
+            write("new");
+            assert!(credentials.refresh(None, now).is_ok());
+            assert_eq!(fs::read(&to).unwrap(), b"new");
         }
     }
 }

@@ -38,6 +38,7 @@ mod tools;
 mod user_log;
 mod visa;
 mod volume;
+mod volume_group;
 
 pub use accounts::{condor_identity, in_primary_group, queue_owner};
 pub use carriage::{Carriage, CarriageKnobs};
@@ -57,6 +58,7 @@ pub use sandbox::{Failure, Sandbox};
 pub use secrets::{all as all_secrets, sends_kerberos};
 pub use state_file::StateFile;
 pub use story::Story;
+pub(in crate::runner) use tools::found as tool_path;
 pub use user_log::{LogSettings, Opening, UserLog};
 pub use visa::Visa;
 pub use volume::Limited;

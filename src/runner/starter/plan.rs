@@ -12,8 +12,9 @@ use bstr::{BString, ByteSlice};
 use super::carriage::{self, Carriage};
 use super::credentials::{Credentials, Reading};
 use super::job::Job;
+use super::notice;
 use super::plan_knobs::{Knobs, told_at_start, told_of_hooks};
-use super::plan_places::{address, execute_directory, free_name, id_of, log_of, resolve};
+use super::plan_places::{execute_directory, free_name, id_of, log_of, resolve};
 use super::rights::Rights;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
@@ -143,7 +144,7 @@ impl<'w, 'v> Planning<'w, 'v> {
         let top = free_name(&execute, std::process::id(), world);
         let scratch = if knobs.settings.nested_scratch { top.join("scratch") } else { top.clone() };
         // The visa shows the ad as it came.
-        let visa = Visa::asked_for(&request.ad, address(world), quirks, world);
+        let visa = Visa::asked_for(&request.ad, quirks, world);
         let submitted = request.ad.clone();
         let (wishes, info) = read_job(&mut request, &scratch, view);
         let rights = Rights::of(&request.ad, &request, view);
@@ -221,6 +222,34 @@ impl<'w, 'v> Planning<'w, 'v> {
         self.knobs.settings.enforce_disk && !self.request.quirks.has(Quirk::DiskUnwatched)
     }
 
+    /// Who asks for an encrypted directory: ENCRYPT_EXECUTE_DIRECTORY, else the job, unless none is (`execDCStarter`).
+    fn wants_encryption(&self) -> Result<Option<String>, ValueError> {
+        let truth = |name: &str| self.view.boolean(name).map(|found| found.filter(|setting| setting.value));
+        if truth("DISABLE_EXECUTE_DIRECTORY_ENCRYPTION")?.is_some() {
+            return Ok(None);
+        }
+        const KNOB: &str = "ENCRYPT_EXECUTE_DIRECTORY";
+        const OF_JOB: &str = "EncryptExecuteDirectory";
+        let of_job = Context::new(self.request.world).my(&self.request.ad).boolean(OF_JOB) == Some(true);
+        Ok(truth(KNOB)?
+            .map(|setting| format!("{KNOB} ({})", setting.origin))
+            .or(of_job.then(|| OF_JOB.into())))
+    }
+
+    /// Tells of a wish for encryption that no volume fulfils.
+    fn told_of_encryption(&self, sandbox: &Sandbox) -> Result<Option<String>, ValueError> {
+        let is_done = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
+        let Some(asker) = self.wants_encryption()?.filter(|_| !is_done) else { return Ok(None) };
+        let name = asker.split(' ').next().unwrap_or_default();
+        let news = notice::is_news(self.request.private.as_deref(), name);
+        Ok(news.then(|| {
+            format!(
+                "the scratch directory is not encrypted though {asker} asks for that: only a logical volume is \
+                 (STARTD_ENFORCE_DISK_LIMITS with LVM_VOLUME_GROUP_NAME, as root), as in a pool"
+            )
+        }))
+    }
+
     fn sandbox(&self) -> Result<Sandbox, ValueError> {
         let (settings, quirks) = (&self.knobs.settings, self.request.quirks);
         let slot = self.request.machine.clone().unwrap_or_default();
@@ -231,9 +260,11 @@ impl<'w, 'v> Planning<'w, 'v> {
             .filter(|_| is_limited)
             .map(|kib| (kib, self.request.slot.as_slice()));
         let logical = VolumeKnobs::read(self.view)?;
-        let volume = volume.map(|(kib, slot)| Limited {
-            bytes: kib.saturating_mul(1024),
-            logical: logical.map(|knobs| knobs.volume(slot, std::process::id(), kib)),
+        let encrypted = self.wants_encryption()?.is_some();
+        let volume = volume.map(|(kib, slot)| {
+            let logical = logical.map(|knobs| knobs.volume(slot, std::process::id(), kib));
+            let logical = logical.map(|volume| volume.encrypting(encrypted));
+            Limited::new(kib.saturating_mul(1024), logical)
         });
         Ok(Sandbox {
             top: self.top.clone(),
@@ -287,6 +318,9 @@ impl<'w, 'v> Planning<'w, 'v> {
         credentials: Option<Credentials>,
     ) -> Result<Job, ValueError> {
         let visa = self.visa.take();
+        let sandbox = self.sandbox()?;
+        let told = self.told_of_encryption(&sandbox)?;
+        self.warnings.extend(told);
         let (request, settings) = (&self.request, &self.knobs.settings);
         let (world, quirks) = (request.world, request.quirks);
         let stack = Context::new(world).my(&request.ad).int("StackSize");
@@ -299,7 +333,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             virtual_machine: self.virtual_machine()?,
             credentials,
             daemon_home: self.daemon_home(),
-            sandbox: self.sandbox()?,
+            sandbox,
             identity: self.hook_identity.clone(),
             hook_environment: request.environment.for_hooks(quirks),
             hook_limits: hook_limits::of_daemon(self.view),

@@ -89,9 +89,9 @@ pub(super) fn log_of(
     Ok(UserLog::asked_for(&Opening { ad, job, scratch, settings, daemon, address, quirks, world }))
 }
 
-/// What stands for the starter's address: there is no command port to name.
+/// What stands for the address of a starter or shadow: there is no command port to name.
 pub(super) fn address(world: &dyn World) -> BString {
-    format!("<{}:0>", world.machine().ip_address).into()
+    format!("<{}:0>", world.ip_address()).into()
 }
 
 /// The id of a job that is refused, as far as its ad has one.

@@ -16,6 +16,8 @@ use crate::hook::HookType;
 use crate::process::{Exit, LimitKind};
 use crate::runner::events::{self, Kind};
 use crate::starter::container::{self, ContainerPlan, Runtime, ToolCall};
+use crate::starter::logical_volume::LogicalVolume;
+use crate::starter::volume_group::VolumeGroup;
 use crate::starter::{
     Account, Action, Call, CallId, Event, FamilyUsage, JobProcess, LogEvent, Notice, StandardFile, Standing,
     Starter,
@@ -24,6 +26,9 @@ use crate::text::arguments;
 use crate::time::{Now, Tick};
 use crate::transfer::{List, Transferred, Way};
 use crate::world::World;
+
+/// What stands for the key of a volume that would be encrypted.
+const KEY: &[u8] = b"/dev/shm/cryptokeyXXXXXX";
 
 /// What hooks and job are assumed to do.
 #[derive(Clone, Debug)]
@@ -158,8 +163,11 @@ impl<'a> Rehearsal<'a> {
                 let path = self.job.sandbox.scratch.display();
                 self.say(format!("make {path} with {}", names.join(" and ")));
                 let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.as_ref());
-                for words in volume.iter().flat_map(|volume| volume.making()) {
-                    self.say(format!("run {}", shown(&words)));
+                let group = volume.and_then(|volume| volume.on_file.as_ref());
+                let making = group.map(VolumeGroup::rehearsed).unwrap_or_default();
+                let all = volume.map(|volume| volume.making(KEY)).unwrap_or_default();
+                for words in making.iter().chain(&all) {
+                    self.say(format!("run {}", shown(words)));
                 }
                 self.events.push_back(Event::ScratchMade);
             }
@@ -176,8 +184,11 @@ impl<'a> Rehearsal<'a> {
             Action::RemoveScratch => {
                 self.say("remove the scratch directory".to_owned());
                 let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.as_ref());
-                if let Some(volume) = volume {
-                    self.say(format!("run {}", shown(&volume.removing())));
+                let group = volume.and_then(|volume| volume.on_file.as_ref());
+                let going = group.map(VolumeGroup::rehearsed_end).unwrap_or_default();
+                let all = volume.map(LogicalVolume::removing).unwrap_or_default();
+                for words in all.iter().chain(&going) {
+                    self.say(format!("run {}", shown(words)));
                 }
                 self.events.push_back(Event::ScratchRemoved { remains: Vec::new() });
             }

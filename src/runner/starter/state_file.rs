@@ -184,10 +184,17 @@ pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<Left>>> {
     match JournalFile::open::<Left>(path) {
         Ok((_, journal)) => Ok(Some(journal.records)),
         // A job that has not been executed yet, as it waits for the other end of a FIFO, has the lock of its starter.
-        Err(JournalError::Held { .. }) if is_gone() => {
-            JournalFile::peek(path).map(|journal| Some(journal.records)).map_err(io::Error::other)
-        }
+        Err(JournalError::Held { .. }) if is_gone() => peek(path),
         Err(JournalError::Held { .. }) => Ok(None),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// What stands in a file that is locked; nothing where its starter has ended, and removed it, meanwhile.
+fn peek(path: &Path) -> io::Result<Option<Vec<Left>>> {
+    match JournalFile::peek(path) {
+        Ok(journal) => Ok(Some(journal.records)),
+        Err(JournalError::System { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io::Error::other(error)),
     }
 }
@@ -195,6 +202,13 @@ pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<Left>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of 1,000 starters that were killed one met another that ended just then.
+    #[test]
+    fn a_file_that_goes_while_it_is_looked_at_is_nobodys() {
+        let home = tempfile::tempdir().unwrap();
+        assert!(peek(&home.path().join("dir_7.left")).unwrap().is_none());
+    }
 
     #[test]
     fn starters_of_one_number_write_each_a_file_of_their_own() {

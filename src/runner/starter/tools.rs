@@ -215,7 +215,7 @@ impl Live<'_> {
 
 /// The program of a call: one that is named without a directory is looked up in our own PATH, and no other relative one counts,
 /// since calls begin where the job can write.
-pub(super) fn found(name: &BString, world: &dyn World) -> Option<PathBuf> {
+pub(in crate::runner) fn found(name: &BString, world: &dyn World) -> Option<PathBuf> {
     match name.starts_with(b"/") {
         true => Some(name.to_path_lossy().into_owned()),
         false => on_path(name, world).map(|path| path.to_path_lossy().into_owned()),

@@ -7,8 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use bstr::BString;
-
+use super::plan_places::address;
 use crate::classad::{ClassAd, Context, format::long};
 use crate::job::attr;
 use crate::quirks::Quirks;
@@ -24,17 +23,16 @@ pub struct Visa {
 }
 
 impl Visa {
-    /// The visa that the ad as it came asks for; `None` if it asks for none, or has no id to name the file by. `address`
-    /// is what stands for the starter's own.
-    pub fn asked_for(ad: &ClassAd, address: BString, quirks: Quirks, world: &dyn World) -> Option<Visa> {
+    /// The visa that the ad as it came asks for; `None` if it asks for none, or has no id to name the file by.
+    pub fn asked_for(ad: &ClassAd, quirks: Quirks, world: &dyn World) -> Option<Visa> {
         Context::new(world).my(ad).boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
         let id = |name: &str| job_info::id(ad, name, quirks, world);
         let (cluster, proc) = (id(attr::CLUSTER_ID)?, id(attr::PROC_ID)?);
         let mut ad = ad.clone();
         ad.set("VisaDaemonType", "STARTER");
         ad.set("VisaDaemonPID", i64::from(std::process::id()));
-        ad.set("VisaHostname", world.machine().full_host.as_str());
-        ad.set("VisaIpAddr", address);
+        ad.set("VisaHostname", world.full_host().as_str());
+        ad.set("VisaIpAddr", address(world));
         Some(Visa { ad, name: format!("jobad.{cluster}.{proc}") })
     }
 

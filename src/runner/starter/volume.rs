@@ -1,18 +1,22 @@
 //! A file system of limited size for a job's directory, mounted over it: a logical volume, as 25.14 makes them, where the
 //! configuration names a volume group; else a file that a loop device makes a disk of, which needs root and mkfs.ext4 only.
 
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use bstr::{BString, ByteSlice};
 use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use tempfile::NamedTempFile;
 
 use super::probe::Probing;
+use super::volume_group::LaidGroup;
 use crate::os::files::Directory;
 use crate::os::{RealWorld, mounts};
 use crate::process::Exit;
@@ -22,6 +26,9 @@ use crate::starter::logical_volume::LogicalVolume;
 /// What a file system takes for itself beside what is written into it, in bytes.
 const OVERHEAD: u64 = 4 << 20;
 
+/// The bytes of a key.
+const KEY_SIZE: u64 = 32;
+
 /// What a job's directory is to be.
 #[derive(Clone, Debug)]
 pub struct Limited {
@@ -29,20 +36,35 @@ pub struct Limited {
     pub bytes: u64,
     /// The logical volume that it is then.
     pub logical: Option<LogicalVolume>,
+    /// The group that was made for it.
+    laid: Rc<RefCell<Option<LaidGroup>>>,
 }
 
 impl Limited {
+    /// A directory of so many bytes, which may be a logical volume.
+    pub fn new(bytes: u64, logical: Option<LogicalVolume>) -> Self {
+        Limited { bytes, logical, laid: Rc::default() }
+    }
+
     /// Makes the file system, and mounts it over a directory.
     ///
     /// # Errors
     /// In words; nothing of it stays.
     pub(super) fn make(&self, top: &Path, directory: &Directory) -> Result<(), String> {
         let Some(volume) = &self.logical else { return make(top, directory, self.bytes) };
+        if let Some(group) = &volume.on_file {
+            *self.laid.borrow_mut() = Some(LaidGroup::lay(group)?);
+        }
         let made = make_logical(volume, directory);
         if made.is_err() {
-            drop(run_words(&volume.removing()));
+            drop(remove_logical(volume));
+            drop(self.take_group_down());
         }
         made
+    }
+
+    fn take_group_down(&self) -> Result<(), String> {
+        self.laid.borrow_mut().take().map_or(Ok(()), |laid| laid.take_down())
     }
 
     /// Takes it away with all that is in it.
@@ -53,7 +75,7 @@ impl Limited {
         let Some(volume) = self.logical.as_ref().filter(|_| is_mounted(top)) else { return remove(top) };
         unmount(top)?;
         fs::remove_dir(top)?;
-        run_words(&volume.removing()).map(drop).map_err(io::Error::other)
+        remove_logical(volume).and_then(|()| self.take_group_down()).map_err(io::Error::other)
     }
 }
 
@@ -62,7 +84,9 @@ fn is_mounted(top: &Path) -> bool {
 }
 
 fn make_logical(volume: &LogicalVolume, directory: &Directory) -> Result<(), String> {
-    for words in volume.making() {
+    let key = volume.encrypted.then(random_key).transpose()?;
+    let key = key.as_ref().map_or(&b""[..], |key| key.path().as_os_str().as_bytes());
+    for words in volume.making(key) {
         run_words(&words)?;
     }
     let device = volume.device();
@@ -78,15 +102,30 @@ fn mount_over(device: &Path, directory: &Directory, options: Option<&str>) -> ni
     mount(Some(device), &target, Some("ext4"), flags, options)
 }
 
-/// Removes the logical volume that a starter has left.
-///
-/// # Errors
-/// In words.
-pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
-    run_words(&volume.removing()).map(drop)
+/// A key in memory that is gone when the volume is there (`EncryptLV`).
+fn random_key() -> Result<NamedTempFile, String> {
+    let at = |error: io::Error| format!("cannot write a key into /dev/shm: {error}");
+    let mut key = tempfile::Builder::new().prefix("cryptokey").tempfile_in("/dev/shm").map_err(at)?;
+    let mut random = File::open("/dev/urandom").map_err(at)?.take(KEY_SIZE);
+    io::copy(&mut random, &mut key).map_err(at)?;
+    Ok(key)
 }
 
-fn run_words(words: &[BString]) -> Result<BString, String> {
+/// Removes a logical volume.
+///
+/// # Errors
+/// In words: that of the volume itself counts.
+pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
+    let encrypted = volume.encrypted && fs::symlink_metadata(volume.encrypted_device()).is_ok();
+    let volume = volume.clone().encrypting(encrypted);
+    let mut removed = Ok(());
+    for words in volume.removing() {
+        removed = run_words(&words).map(drop);
+    }
+    removed
+}
+
+pub(super) fn run_words(words: &[BString]) -> Result<BString, String> {
     let Some((program, words)) = words.split_first() else { return Ok(BString::default()) };
     run(&program.to_str_lossy(), words.iter().cloned())
 }

@@ -114,7 +114,7 @@ const LEVELS: [(&str, &[&str]); 3] = [
 
 /// Puts them into `ad`.
 pub(super) fn publish(knobs: &Knobs<'_>, world: &dyn World, around: &Surroundings, ad: &mut ClassAd) {
-    let host = knobs.string("FULL_HOSTNAME").unwrap_or_else(|| world.machine().full_host);
+    let host = knobs.string("FULL_HOSTNAME").unwrap_or_else(|| world.full_host());
     for (name, value) in [
         ("MyType", "Machine"),
         ("TargetType", "Job"),

@@ -11,7 +11,7 @@ use crate::classad::{AttrName, ClassAd, Expr};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::slot::power::PowerSettings;
-use crate::slot::settings::{Backfilling, Limits, Settings, SlotKind, SlotPlan};
+use crate::slot::settings::{Backfilling, ImageCacheSettings, Limits, Settings, SlotKind, SlotPlan};
 use crate::world::World;
 
 /// Settings, and what is odd about the configuration they come from.
@@ -120,6 +120,7 @@ pub fn configure(
         power,
         cron,
         benchmarks: cron::benchmarks(&global, &config.view(world), world, quirks),
+        image_cache: image_cache(&global),
         backfill: backfill(&global, quirks),
         noclaim_shutdown: Some(global.int("STARTD_NOCLAIM_SHUTDOWN", 0)).filter(|limit| *limit > 0),
         claim_lease: global
@@ -130,6 +131,17 @@ pub fn configure(
         limits: ends,
     };
     Ok(Configured { settings, warnings: warnings.into_inner() })
+}
+
+/// When docker is asked for its images; a number below 0 means at each update (`compute_for_update`).
+fn image_cache(global: &Knobs<'_>) -> ImageCacheSettings {
+    let update = global.int("UPDATE_INTERVAL", 300).max(1);
+    let seconds = match global.int("DOCKER_CACHE_ADVERTISE_INTERVAL", 1200) {
+        ..0 => update,
+        seconds => seconds,
+    };
+    let interval = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs);
+    ImageCacheSettings { docker: global.string("DOCKER").unwrap_or_default().into(), interval }
 }
 
 /// Name of the startd (`build_valid_daemon_name`): one without `@` that is not this host's gets the host behind it.

@@ -25,10 +25,16 @@ const OWN: &str = "htcondor.org/";
 /// DOCKER is not set.
 pub fn docker_program(knobs: &ContainerKnobs) -> Result<Vec<BString>, StartFailure> {
     let knob = knobs.text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
+    let invalid = || StartFailure::silent(format!("DOCKER is defined as '{knob}' which is not valid."));
+    docker_words(knob).ok_or_else(invalid)
+}
+
+/// The words of a value of DOCKER; `None` for sudo alone.
+pub fn docker_words(knob: &[u8]) -> Option<Vec<BString>> {
     match knob.strip_prefix(b"sudo ").map(ByteSlice::trim_start) {
-        Some(b"") => Err(StartFailure::silent(format!("DOCKER is defined as '{knob}' which is not valid."))),
-        Some(program) => Ok(vec!["/usr/bin/sudo".into(), program.into()]),
-        None => Ok(vec![knob.clone()]),
+        Some(b"") => None,
+        Some(program) => Some(vec!["/usr/bin/sudo".into(), program.into()]),
+        None => Some(vec![knob.into()]),
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Image {
     pub id: BString,
     /// When it was tagged last.
     pub tagged: BString,
+    /// How large docker says that it is.
+    pub bytes: u64,
 }
 
 /// The question for all images.
@@ -36,13 +38,45 @@ pub fn parse_images(output: &[u8]) -> Vec<Image> {
     let mut images = Vec::new();
     for line in output.lines() {
         let mut words = line.splitn(3, |byte| *byte == b' ');
-        if let (Some(name), Some(id), Some(_)) = (words.next(), words.next(), words.next())
+        if let (Some(name), Some(id), Some(size)) = (words.next(), words.next(), words.next())
             && name != b"<none>"
         {
-            images.push(Image { name: name.into(), id: id.into(), tagged: BString::default() });
+            images.push(Image {
+                name: name.into(),
+                id: id.into(),
+                tagged: BString::default(),
+                bytes: bytes_of(size),
+            });
         }
     }
     images
+}
+
+/// A size such as `7.38MB`, of which whole units count (`convert_number_with_suffix`); 0 for what is none.
+fn bytes_of(size: &[u8]) -> u64 {
+    let digits = size.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number: u64 =
+        std::str::from_utf8(&size[..digits]).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let unit = size.len().checked_sub(2).filter(|_| size.len() > 2).map_or(b'?', |at| size[at]);
+    let shift = match unit.to_ascii_lowercase() {
+        b'k' => 10,
+        b'm' => 20,
+        b'g' => 30,
+        b't' => 40,
+        _ => 0,
+    };
+    number.saturating_mul(1 << shift)
+}
+
+/// What the images that are tagged as ours take together, in MiB (`imageCacheUsed`, DockerCachedImageSizeMb). One that has several
+/// of our names counts once.
+pub fn cached_mib(images: &[Image]) -> i64 {
+    const MIB: u64 = 1 << 20;
+    let mut ours: Vec<&Image> = images.iter().filter(|image| is_own(&image.name)).collect();
+    ours.sort_by(|a, b| a.id.cmp(&b.id));
+    ours.dedup_by(|a, b| a.id == b.id);
+    let bytes = ours.iter().fold(0_u64, |sum, image| sum.saturating_add(image.bytes));
+    i64::try_from(bytes.saturating_add(MIB / 2) / MIB).unwrap_or(i64::MAX)
 }
 
 /// The question when they were tagged last.
@@ -164,6 +198,18 @@ mod tests {
             images.iter().map(|image| (image.name.to_string(), image.tagged.to_string())).collect();
         assert_eq!(tagged[0], ("htcondor.org/a/x:1".to_owned(), "2026-01-02".to_owned()));
         assert_eq!(images.len(), 4);
+    }
+
+    #[test]
+    fn only_our_images_count_each_once_and_in_whole_units() {
+        let sized = |size: &str| bytes_of(size.as_bytes());
+        assert_eq!([sized("7.38MB"), sized("104kB"), sized("2GB")], [7 << 20, 104 << 10, 2 << 30]);
+        assert_eq!([sized("512B"), sized("MB"), sized("")], [512, 0, 0]);
+        assert_eq!(cached_mib(&images()), 8);
+        assert_eq!(
+            cached_mib(&parse_images(b"htcondor.org/a/x:1 aa 400kB\nhtcondor.org/a/y:1 bb 200kB\n")),
+            1
+        );
     }
 
     #[test]
