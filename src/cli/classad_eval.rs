@@ -28,9 +28,7 @@ pub const PROGRAM: Program = Program {
         let rare = ["color", "now", "seed", "strict_input", "attributes"];
         let command = command::<Cli>(NAME, &manual::MANUAL);
         let command = command.mut_arg("ads", |arg| arg.help_heading("Stream"));
-        command.mut_args(
-            |arg| if rare.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg },
-        )
+        rare.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.hide_short_help(true)))
     },
     manual: &manual::MANUAL,
     run,

@@ -232,6 +232,10 @@ fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, JournalError
         }
     })?;
     let status = file.metadata().map_err(refused("look at", path))?;
+    if status.nlink() == 0 {
+        // Whoever it was of has removed it just now.
+        return Err(refused("open", path)(io::ErrorKind::NotFound.into()));
+    }
     if let Some(why) = not_ours(&status) {
         return Err(JournalError::Unsafe { path: path.into(), why });
     }

@@ -26,9 +26,7 @@ pub const PROGRAM: Program = Program {
     command: || {
         let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "set_knob"];
         let command = command::<native::Cli>(NAME, &MANUAL);
-        command.mut_args(
-            |arg| if rare.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg },
-        )
+        rare.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
     },
     manual: &MANUAL,
     run: native::run,

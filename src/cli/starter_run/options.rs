@@ -186,10 +186,11 @@ pub(super) struct JobOptions {
 
 /// The command line as clap knows it; what is not daily business stands in `--help-all` only.
 pub(super) fn definition() -> clap::Command {
-    let rare = ["now", "seed", "no_env", "strict_input", "json", "jsonl", "long", "color", "slot_ads"];
-    command::<Cli>(NAME, &manual::MANUAL)
-        .args_override_self(true)
-        .mut_args(|arg| if rare.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
+    let rare = ["now", "seed", "no-env", "strict-input", "json", "jsonl", "long", "color", "slot-ads"];
+    rare.iter().fold(command::<Cli>(NAME, &manual::MANUAL).args_override_self(true), |command, name| {
+        let known = command.get_arguments().any(|arg| arg.get_id() == name.replace('-', "_").as_str());
+        if known { command.mut_arg(name.replace('-', "_"), |arg| arg.hide_short_help(true)) } else { command }
+    })
 }
 
 impl Cli {

@@ -186,16 +186,20 @@ pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<Left>>> {
         // A job that has not been executed yet, as it waits for the other end of a FIFO, has the lock of its starter.
         Err(JournalError::Held { .. }) if is_gone() => peek(path),
         Err(JournalError::Held { .. }) => Ok(None),
-        Err(error) => Err(io::Error::other(error)),
+        Err(error) => gone(error),
     }
 }
 
-/// What stands in a file that is locked; nothing where its starter has ended, and removed it, meanwhile.
+/// What stands in a file that is locked.
 fn peek(path: &Path) -> io::Result<Option<Vec<Left>>> {
-    match JournalFile::peek(path) {
-        Ok(journal) => Ok(Some(journal.records)),
-        Err(JournalError::System { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io::Error::other(error)),
+    JournalFile::peek(path).map(|journal| Some(journal.records)).or_else(gone)
+}
+
+/// Nothing, where the starter has ended, and removed its file, meanwhile.
+fn gone(error: JournalError) -> io::Result<Option<Vec<Left>>> {
+    match error {
+        JournalError::System { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        error => Err(io::Error::other(error)),
     }
 }
 
@@ -224,12 +228,13 @@ mod tests {
         // One that was killed, of another EXECUTE.
         first.journal.append(&Left::Stage { name: "run".into() }).unwrap();
         let StateFile { path, journal, .. } = &mut first;
-        let kept = fs::read(&*path).unwrap();
+        let records = |path: &Path| peek(path).unwrap().unwrap().len();
+        let kept = records(path);
         let place = path.clone();
         *journal = JournalFile::open::<Left>(&home.path().join("other")).unwrap().0;
         let third = StateFile::among_all(home.path()).unwrap();
         assert_eq!(name(&third), format!("dir_{pid}.1.left"));
-        assert_eq!(fs::read(&place).unwrap(), kept);
+        assert_eq!((records(&place), kept), (1, 1));
         assert_eq!(all_in(home.path()).len(), 2);
         drop(third);
         drop(first);
