@@ -22,7 +22,7 @@ pub struct ExecutionPoint {
     pub(super) core: Core,
     pub(super) slots: Slots,
     /// Events that wait until all starters asked for are known to run or not.
-    held: VecDeque<Event>,
+    pub(super) held: VecDeque<Event>,
     /// When a slot was claimed last, in epoch seconds.
     pub(super) last_in_use: i64,
     /// Since when no slot has had a job.
@@ -87,7 +87,7 @@ impl ExecutionPoint {
     /// Gives the list of a step back when all in it is done, so that the next need not make another.
     pub fn reuse(&mut self, mut done: Vec<Action>) {
         done.clear();
-        if self.core.out.is_empty() {
+        if self.core.out.is_empty() && done.capacity() > self.core.out.capacity() {
             self.core.out = done;
         }
     }

@@ -446,6 +446,8 @@ impl ExecutionPoint {
     ) {
         let ExecutionPoint { core, slots, .. } = self;
         let (verdict, reason) = match &decision {
+            // Without a RANK, which is mostly so, there is nothing to be written out.
+            Ok(rank) if rank.to_bits() == 0 => ("accepted", "rank 0".to_owned()),
             Ok(rank) => ("accepted", format!("rank {rank}")),
             Err(reason) => ("rejected", reason.clone()),
         };

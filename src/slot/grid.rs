@@ -161,15 +161,21 @@ impl Grid {
     }
 
     /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it
-    /// anew. With the delay comes the second in which it is over. `None` where a poll or update comes first.
-    pub(super) fn alarm_from(&self, alarm: Tick, (delay, over): (i64, i64), willing: i64) -> Option<Tick> {
+    /// anew. With the alarm comes when it was set: polls before that, such as the last of all, have had their say. With the delay
+    /// comes the second in which it is over. `None` where a poll or update comes first.
+    pub(super) fn alarm_from(
+        &self,
+        (alarm, seen): (Tick, Tick),
+        (delay, over): (i64, i64),
+        willing: i64,
+    ) -> Option<Tick> {
         if willing == i64::MAX {
             return None;
         }
         let from = self.second_begins(willing);
         let looked = self.steps.iter().flatten().map(|steps| steps.from(from)).min();
         let set = |last| self.timer_set_at(last, delay, over).0;
-        let mut at = self.before(Tick(from), Tick(0)).map_or(alarm.0, set).max(alarm.0.min(from));
+        let mut at = self.before(Tick(from), seen).map_or(alarm.0, set).max(alarm.0.min(from));
         let delay = u64::try_from(delay).unwrap_or(1) * 1_000_000;
         if at < from {
             at += (from - at).div_ceil(delay) * delay;
@@ -190,5 +196,16 @@ mod tests {
             assert_eq!(steps.before(at, 0), all().filter(|it| *it < at).max(), "{at}");
             assert_eq!(Some(steps.from(at)), all().find(|it| *it >= at), "{at}");
         }
+    }
+
+    /// The last of all polls set the timer, after the last update: what that update would have set it to counts no more.
+    #[test]
+    fn a_timer_that_was_set_after_the_last_update_runs_on() {
+        let seconds = |seconds: u64| Tick(seconds * 1_000_000);
+        let updates = Steps { at: seconds(747).0, first: seconds(61).0, step: seconds(61).0 };
+        let grid = Grid { steps: [None, Some(updates)], ahead: 0 };
+        let asks = |seen| grid.alarm_from((seconds(742), seconds(seen)), (45, 0), 726);
+        assert_eq!(asks(697), Some(seconds(742)));
+        assert_eq!(asks(600), Some(seconds(731)));
     }
 }

@@ -375,10 +375,27 @@ impl ExecutionPoint {
         }
     }
 
-    /// Whether a slot asks for work now.
-    pub(super) fn asks_now(&self, key: SlotKey) -> bool {
+    /// A hook that nobody waits for has ended without a word. Where slots rest, and nothing is due, that is all there is to do; returns
+    /// whether it is so. A simulation has two such calls a job.
+    pub fn ended_unheard(&mut self, run: HookRun) -> bool {
+        let is_quiet = self.is_lazy() && self.core.spawning == 0 && self.held.is_empty();
+        let is_fetch = |lazy: &Lazy| lazy.fetches.contains_key(&run);
+        let unheard = is_quiet && !self.core.lazy.as_deref().is_some_and(is_fetch) && !self.alarms_are_due();
+        if unheard {
+            self.core.hooks_running.remove(&run);
+        }
+        unheard
+    }
+
+    /// Whether a slot asks for work now. Of one that asks in vain the calls up to now are over first.
+    pub(super) fn asks_now(&mut self, key: SlotKey) -> bool {
         let grid = Grid::of(&self.core);
-        self.slots.get(&key).is_some_and(|slot| slot.asks_now(&self.core, &grid))
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return false };
+        if let Some(lazy) = core.lazy.as_deref_mut().filter(|_| slot.rest.in_vain) {
+            lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(core.now));
+        }
+        slot.asks_now(core, &grid)
     }
 
     /// Slots that have begun to ask in vain: when the next call of each ends, and a number that says whether it still asks.

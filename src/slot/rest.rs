@@ -188,11 +188,11 @@ impl Slot {
         [self.ending_at(), lease, matched, fetch].into_iter().flatten().min()
     }
 
-    /// Whether it asks for work now: its timer has run out, or a poll or update at which it rests would let it ask.
+    /// Whether it asks for work now: its timer has run out, or a poll or update at which it rests would let it ask. The timer
+    /// as it stood before it rested says nothing: those polls have set it anew.
     pub(super) fn asks_now(&self, core: &Core, grid: &Grid) -> bool {
-        let now = core.now.tick();
-        let next = || self.next_fetch(grid).is_some_and(|at| at <= now);
-        self.fetching.is_none() && self.fetching_since.is_none() && (core.is_due(self.fetch_at) || next())
+        let is_due = || self.next_fetch(grid).is_some_and(|at| at <= core.now.tick());
+        self.fetching.is_none() && self.fetching_since.is_none() && is_due()
     }
 
     /// When it fetches next: polls and updates at which it rests would have set its timer anew.
@@ -204,7 +204,8 @@ impl Slot {
         if self.rest.unwilling {
             // Not before START may be true.
             let delay = self.next_fetch_delay.max(1);
-            return grid.alarm_from(alarm.at, (delay, self.delay_ends()), self.rest.until);
+            let set = (alarm.at, Tick(self.fetch_seen));
+            return grid.alarm_from(set, (delay, self.delay_ends()), self.rest.until);
         }
         let delay = self.next_fetch_delay;
         if delay <= 0 || !self.is_asked_in_polls() {
@@ -312,6 +313,7 @@ pub(super) fn back(now: Now, by: Duration) -> Now {
 mod tests {
     use super::*;
     use crate::slot::SlotKey;
+    use crate::slot::core::Alarm;
     use crate::slot::lazy::tests::point;
 
     #[test]
@@ -343,6 +345,28 @@ mod tests {
             assert_eq!(slot.would_ask_in_vain(&point.core), in_vain, "{delay}");
             slot.state = State::Preempting;
             assert!(!slot.would_ask_in_vain(&point.core));
+        }
+    }
+
+    /// It was looked at at an update, on the whole second, and polls have come since, each a little later in its second.
+    #[test]
+    fn a_timer_that_polls_have_set_anew_has_not_run_out_when_it_would_have() {
+        let mut point = point("FetchWorkDelay = 300\nPOLLING_INTERVAL = 1\nUPDATE_INTERVAL = 500", true);
+        let begun = point.core.now;
+        let after = |millis: u64| begun.plus(Duration::from_millis(millis));
+        let alarm = |at: Now| Alarm::ending(at.tick(), at.epoch());
+        (point.core.poll_at, point.core.polls_from) = (Some(alarm(after(50))), after(50).monotonic_us);
+        point.core.update_at = Some(alarm(after(500_000)));
+        let slot = point.slots.get_mut(&SlotKey::of(1)).unwrap();
+        (slot.state, slot.activity) = (State::Claimed, Activity::Retiring);
+        (slot.next_fetch_delay, slot.last_fetch_completed) = (300, begun.epoch() - 97);
+        (slot.fetch_at, slot.fetch_seen) = (Some(alarm(after(203_000))), begun.monotonic_us);
+        slot.rest.until = after(203_000).epoch();
+        for (millis, asks) in [(202_900, false), (203_000, false), (203_050, true)] {
+            point.core.now = after(millis);
+            let grid = Grid::of(&point.core);
+            let slot = point.slots.get(&SlotKey::of(1)).unwrap();
+            assert_eq!(slot.asks_now(&point.core, &grid), asks, "after {millis} ms");
         }
     }
 }

@@ -47,8 +47,10 @@ impl Slot {
                      looked at again at the next poll",
                 );
             }
-            made.push(step);
             next = self.change_once(core, &change);
+            if next.is_some() {
+                made.push(step);
+            }
         }
     }
 
@@ -256,18 +258,22 @@ impl Slot {
         let world = Frozen { world: &*shared, now: core.now };
         let Some(claim) = &mut self.current else { return };
         let Some(job) = &claim.job else { return };
-        let mut arguments = vec![bstr::BString::from("-f")];
-        if core.settings.several_cpus {
-            arguments.extend(["-a".into(), self.id.as_str().into()]);
+        let mut arguments: Vec<bstr::BString> = Vec::new();
+        // A starter of a simulation is never executed.
+        if texts {
+            arguments.push("-f".into());
+            if core.settings.several_cpus {
+                arguments.extend(["-a".into(), self.id.as_str().into()]);
+            }
+            arguments.extend(["-job-input-ad".into(), "-".into()]);
         }
-        arguments.extend(["-job-input-ad".into(), "-".into()]);
         let call = StarterCall {
             starter,
             slot: self.key,
             arguments,
             stdin: if texts { text::print(job) } else { Vec::new() },
             job: job_id(job, &world),
-            execute: self.plan.execute.clone(),
+            execute: if texts { self.plan.execute.clone() } else { Default::default() },
             machine_ad,
             backfill: false,
             accepted: claim.accepted,

@@ -355,6 +355,7 @@ fn made_up(seed: u64) -> String {
         "(MyCurrentTime % 700) > 350",
         "LoadAvg > 0.3",
         "CpuBusyTime =!= undefined && (time() - CpuBusyTime) > 120",
+        "formatTime(time(), \"%M\") > \"30\"",
     ];
     // What holds for a job then holds for all of its kind, but where one of these asks for more.
     let still = [
@@ -365,6 +366,7 @@ fn made_up(seed: u64) -> String {
         "(time() % 700) > 350",
         "Memory > 10",
         "TARGET.Owner == \"ana\"",
+        "formatTime(time(), \"%M\") > \"30\"",
     ];
     let is_still = seed % 3 == 2;
     let conditions = if is_still { &still[..] } else { &conditions };
@@ -394,12 +396,12 @@ fn made_up(seed: u64) -> String {
         ("MachineMaxVacateTime", &["0", "10", "100"][..]),
         ("CLAIM_WORKLIFE", &["-1", "0", "400", "1200"][..]),
         ("FetchWorkDelay", &["7", "60", "300", "ifThenElse(State == \"Claimed\", 0, 100)"][..]),
-        ("POLLING_INTERVAL", &["5", "7", "30"][..]),
+        ("POLLING_INTERVAL", &["1", "5", "7", "30"][..]),
         ("UPDATE_INTERVAL", &["300", "61"][..]),
         ("STARTD_LATCH_EXPRS", &["CpuBusy", ""][..]),
         ("CpuBusy", &["(LoadAvg > 0.5)", "(KeyboardIdle < 200)"][..]),
         ("SLOTS_CONNECTED_TO_KEYBOARD", &["0", "1", "9"][..]),
-        ("RANK", &["0", "TARGET.Memory"][..]),
+        ("RANK", &["0", "TARGET.RequestMemory"][..]),
     ] {
         let mut value = pick(values);
         if is_still && !value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
@@ -417,11 +419,18 @@ fn made_up(seed: u64) -> String {
         if partitionable == "True" { "100%" } else { "33%" },
     );
     text += &format!(
-        "[[jobs]]\ncount = {}\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = {}\nmemory = [2, 4]\ncpus = 1\n\
-         disk = 1\nad = '''\nMaxJobRetirementTime = {}\n'''\n",
+        "[queue]\nretry = '{}'\n[[jobs]]\ncount = {}\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = {}\n\
+         memory = [2, 4]\ncpus = 1\ndisk = 1\nowner = {{ ana = 1, ben = 1 }}\n{}",
+        pick(&["1m", "1h"]),
         pick(&["0", "3", "30", "30", "60"]),
         pick(&["0", "20", "500"]),
-        pick(&["50", "TARGET.Cpus * 100", "9999"]),
+        // Where a job's retirement is the machine's it ends in the same second as FetchWorkDelay.
+        pick(&[
+            "",
+            "",
+            "ad = 'MaxJobRetirementTime = 50'\n",
+            "ad = 'MaxJobRetirementTime = TARGET.Cpus * 100'\n"
+        ]),
     );
     if pick(&["0", "1"]) == "0" {
         let hours = pick(&["", "hours = '00:30-01:30'\n", "hours = '01:00-03:17'\ndays = 'Mon-Wed'\n"]);
@@ -487,6 +496,36 @@ fn looking_only_where_something_has_changed_changes_nothing() {
     let first = std::env::var("SIMULATE_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0u64);
     let changes: usize = (first..first + seeds).map(|seed| same_course(home.path(), &made_up(seed))).sum();
     assert!(changes > 200, "{changes}");
+}
+
+/// A call of FETCH_WORK that ends in the moment of a poll is answered after the poll, whether it was made or counted only.
+#[test]
+fn a_poll_comes_before_what_a_hook_prints_in_its_moment() {
+    let home = tempfile::tempdir().unwrap();
+    let scenario = "length = '4h'\n[knobs]\nPREEMPT = 'Memory > 10'\nFetchWorkDelay = '7'\nMachineMaxVacateTime = '0'\n\
+        MaxJobRetirementTime = '300'\n[[jobs]]\nruns = 'exponential 12m'\n";
+    assert!(same_course(home.path(), scenario) > 100);
+}
+
+/// Retirement and FetchWorkDelay are over in the same second, and the slot was looked at last at an update.
+#[test]
+fn a_slot_that_rests_does_not_ask_before_polls_would_have_let_it() {
+    let home = tempfile::tempdir().unwrap();
+    let scenario = "length = '4h'\n[knobs]\nPREEMPT = '(MyCurrentTime % 700) <= 350'\nUPDATE_INTERVAL = '61'\n\
+        FetchWorkDelay = '300'\nMachineMaxVacateTime = '0'\nMaxJobRetirementTime = '300'\n\
+        [[jobs]]\ncount = 30\nwithin = '3h'\nruns = 'exponential 12m'\n";
+    assert!(same_course(home.path(), scenario) > 100);
+}
+
+/// Used time is a sum of fractions, the same to the last digit in whichever order runs are kept.
+#[test]
+fn times_of_runs_at_the_end_are_added_in_the_order_of_slots() {
+    let home = tempfile::tempdir().unwrap();
+    let scenario = "length = '4h'\nseed = 230\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
+        START = '((time() - EnteredCurrentActivity) > 200) =?= true'\nUPDATE_INTERVAL = '61'\nCLAIM_WORKLIFE = '-1'\n\
+        [[jobs]]\ncount = 60\nruns = 'exponential 12m'\n\
+        [[event]]\nat = '5m'\nknobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }\n";
+    assert!(same_course(home.path(), scenario) > 100);
 }
 
 /// A slot whose START has become false before its FetchWorkDelay is over asks when that is over, not a whole delay later.

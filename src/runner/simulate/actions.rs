@@ -300,7 +300,7 @@ fn offer(this: &mut Simulation<'_>, host: usize, call: &HookCall, (ad, kind): (C
     let mut waiting = VecDeque::new();
     let mut next = Some(Event::Fetched { run: call.run, ad, kind });
     while let Some(event) = next.take().or_else(|| waiting.pop_front()) {
-        let mut actions = this.hosts[host].machine.step(this.now, event);
+        let mut actions = this.tell_machine(host, event);
         for action in actions.drain(..) {
             if let Action::Tell(Notice::Verdict { verdict: "rejected", reason, .. }) = &action {
                 verdict = Verdict::Rejected(reason.clone());

@@ -20,7 +20,7 @@ use super::timeline::Timeline;
 use super::workload::{Job, Workload};
 use crate::quirks::Quirks;
 use crate::runner::events::Event as Told;
-use crate::slot::{Activity, Event, HookRun, SlotKey, StarterId, State};
+use crate::slot::{Action, Activity, Event, HookRun, SlotKey, StarterId, State};
 use crate::time::{Now, Tick};
 use crate::world::World;
 
@@ -35,10 +35,11 @@ pub(super) enum Due {
     Tide(u32),
     /// A starter ends.
     Exit(u32, StarterId, u32),
+    /// The machine is to look: its timers come before what its hooks print, as in the daemon. So what a call brings that ends with a
+    /// poll is the same whether anything was done at the ends of others before it.
+    Wake(u32),
     /// A slot's FETCH_WORK ends.
     Hook(u32, SlotKey, Fetch),
-    /// The machine is to look.
-    Wake(u32),
 }
 
 /// A call of FETCH_WORK.
@@ -507,11 +508,20 @@ impl<'a> Simulation<'a> {
         let mut waiting = VecDeque::new();
         let mut next = Some(event);
         while let Some(event) = next.take().or_else(|| waiting.pop_front()) {
-            let mut actions = self.hosts[host].machine.step(self.now, event);
+            let mut actions = self.tell_machine(host, event);
             for action in actions.drain(..) {
                 actions::carry_out(self, host, action, &mut waiting);
             }
             self.hosts[host].machine.reuse(actions);
+        }
+    }
+
+    /// Tells the machine one thing; returns what it asks for.
+    pub(super) fn tell_machine(&mut self, host: usize, event: Event) -> Vec<Action> {
+        let machine = &mut self.hosts[host].machine;
+        match event {
+            Event::HookEnded { run, .. } if machine.ended_unheard(run) => Vec::new(),
+            event => machine.step(self.now, event),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::engine::Simulation;
+use super::host::Running;
 use super::summary::{
     Counting, NeverRun, Pair, PartTold, Summary, Transition, TypeCount, TypeTold, pair_name,
 };
@@ -70,7 +71,9 @@ impl Simulation<'_> {
         let mut capacity = Capacity::default();
         for host in &mut self.hosts {
             self.counting.hooks[0].calls += host.machine.silent_fetches(self.begun, since);
-            for (key, slot) in &host.slots {
+            let mut slots: Vec<_> = host.slots.iter().collect();
+            slots.sort_by_key(|(key, _)| **key);
+            for (key, slot) in slots {
                 self.counting.stay(&slot.type_name, slot.pair, since.saturating_sub(slot.since));
                 if let Some(timeline) = &mut self.timeline {
                     timeline.stay(slot.row, slot.pair, slot.since, since);
@@ -89,7 +92,10 @@ impl Simulation<'_> {
     /// Jobs that run at the end have used what they have used; those that were accepted, and whose turn has not come, wait.
     fn end_runs(&mut self, since: u64) {
         for host in &mut self.hosts {
-            for running in host.starters.values() {
+            // In the order of slots: a sum of fractions is another in another order.
+            let mut all: Vec<&Running> = host.starters.values().collect();
+            all.sort_by_key(|running| running.slot);
+            for running in all {
                 let stands = running.suspended.map_or(0, |(_, from)| since.saturating_sub(from));
                 let ran = since.saturating_sub(running.began).saturating_sub(running.stopped + stands);
                 self.counting.busy += ran as f64 / 1e6 * running.cpus;

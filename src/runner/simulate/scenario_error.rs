@@ -75,13 +75,16 @@ pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
             let message = format!("'{name}' is given twice, once by another name of the same key");
             ScenarioError { message, hint: None, span }
         }
-        (["invalid", "type:" | "value:"], _) => wrong_form(message, &path, span),
+        (["invalid", "type:" | "value:"], _) => {
+            let value = text.get(span.clone()).unwrap_or_default();
+            wrong_form((message, value), &path, span)
+        }
         _ => ScenarioError { message: message.to_owned(), hint: None, span },
     }
 }
 
 /// A value that is not of the form that its key has.
-fn wrong_form(message: &str, path: &[String], span: Range<usize>) -> ScenarioError {
+fn wrong_form((message, value): (&str, &str), path: &[String], span: Range<usize>) -> ScenarioError {
     let (_, rest) = message.split_once(": ").unwrap_or(("", message));
     let (given, expected) = rest.rsplit_once(", expected ").unwrap_or((rest, ""));
     let key = path.last().map(String::as_str).unwrap_or_default();
@@ -106,7 +109,9 @@ fn wrong_form(message: &str, path: &[String], span: Range<usize>) -> ScenarioErr
         (None, "a map") => "a table".to_owned(),
         (None, other) => other.to_owned(),
     };
-    let given = form(given);
+    // A date is a table to the reader.
+    let is_date = given.starts_with("map") && value.starts_with(|first: char| first.is_ascii_digit());
+    let given = if is_date { format!("the date {value}") } else { form(given) };
     let message = match key {
         "" => format!("{given}: expected {expected}"),
         key => format!("'{key}' is {given}: expected {expected}"),
@@ -237,6 +242,11 @@ mod tests {
                 "length = 10\n[[jobs]]\ncount = 'ten'\n",
                 "'count' is the text \"ten\": expected a whole number, not negative",
                 "'ten'",
+            ),
+            (
+                "length = 2026-11-02\n",
+                "'length' is the date 2026-11-02: expected seconds or a time such as 90, \"10m\", \"1h30m\", \"2d\"",
+                "2026-11-02",
             ),
             ("length = 10\n[[jobs]]\nname = 7\n", "'name' is the number 7: expected a text in quotes", "7"),
             (
