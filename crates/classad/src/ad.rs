@@ -115,11 +115,6 @@ impl ClassAd {
         ClassAd::sized_as((bytes / 32).min(256), (bytes - bytes / 4).min(1 << 16))
     }
 
-    /// The hashes of its names, in their order.
-    pub(crate) fn hashes(&self) -> &[u32] {
-        &self.hashes
-    }
-
     /// How many attributes the ad itself has, and how many bytes their names and texts take.
     pub(crate) fn extent(&self) -> (usize, usize) {
         (self.entries.len(), self.text.len())
@@ -210,14 +205,6 @@ impl ClassAd {
                 _ => None,
             },
             None => self.parent.as_ref()?.string(name),
-        }
-    }
-
-    /// The expression of an attribute of this ad itself unless it is a literal, which refers to nothing.
-    pub(crate) fn reference_of(&self, name: &[u8]) -> Option<Expr> {
-        match self.slot(name, name::hash(name))? {
-            slot @ Slot::Expr(..) => Some(self.slot_expr(slot)),
-            _ => None,
         }
     }
 

@@ -81,7 +81,7 @@ impl<'a, R: Read> Ads<'a, R> {
     }
 
     /// The whole of the ad that was read in part.
-    pub(super) fn whole(&self) -> ClassAd {
+    pub(super) fn whole(&mut self) -> ClassAd {
         self.reader.whole()
     }
 

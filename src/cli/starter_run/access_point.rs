@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use nix::libc;
 
 use super::super::common::{Problem, Session, Status};
@@ -21,8 +21,7 @@ use crate::config::View;
 use crate::hook::Knobs;
 use crate::job::{JobStatus, attr};
 use crate::os::{self, Reactor, clock};
-use crate::process::Exit;
-use crate::quirks::Quirks;
+use crate::process::{Exit, Identity};
 use crate::runner::events::EventStream;
 use crate::runner::shadow::{self, Play};
 use crate::runner::starter::{
@@ -142,88 +141,11 @@ impl Run<'_> {
         stream: &mut EventStream,
         session: &Session,
     ) -> anyhow::Result<Status> {
-        let JobSetup { view, world, ad, machine, until, local, spool } = setup;
+        let (view, world, spool, local) = (setup.view, setup.world, setup.spool, setup.local);
         if local {
-            check_local(&ad, world, session)?;
+            check_local(&setup.ad, world, session)?;
         }
-        let first = request(ad.clone());
-        let (quirks, environment, skew_us) =
-            (first.quirks, first.environment.for_hooks(first.quirks), first.skew_us);
-        // Before anything is written: root writes no log and calls no hook for who wrote an ad.
-        let owner = queue_owner(&ad, view, &first.slot, quirks).map_err(|refusal| {
-            Problem::unreadable(format!("the job is not played: {refusal}"))
-                .hint("add a line such as User = \"alice@example.org\" to the ad, or run as that account")
-        })?;
-        let (owner, no_group) = match owner {
-            Some(owner) if !local => match in_primary_group(owner.clone(), &ad, world) {
-                Ok(owner) => (Some(owner), None),
-                Err(group) => (Some(owner), Some(group)),
-            },
-            None if !local && ad.contains("PrimaryUnixGroup") => {
-                session
-                    .warn("PrimaryUnixGroup needs root: the job runs with the group that this program has");
-                (None, None)
-            }
-            owner => (owner, None),
-        };
-        let found = if local { Default::default() } else { shadow::find(&ad, view, world, quirks) };
-        if let Some(complaint) = &found.complaint {
-            session.warn(complaint);
-        }
-        let info = queue_info(&ad, world);
-        let address = BString::from(format!("<{}:0>", world.ip_address()));
-        let settings = LogSettings::read(view, self.log_file()?)
-            .map_err(|error| Problem::unreadable(error.to_string()))?;
-        let daemon = if world.effective_uid() == 0 { condor_identity(view, world) } else { None };
-        let log = UserLog::of_queue(&Opening {
-            ad: &ad,
-            job: &info,
-            scratch: Path::new("/"),
-            settings: &settings,
-            daemon,
-            address: address.clone(),
-            quirks,
-            world,
-        });
-        let int =
-            |name: &str, usual: i64| view.int(name).ok().flatten().map_or(usual, |setting| setting.value);
-        let host = world.full_host();
-        let name = if first.slot.is_empty() { BString::from("slot1") } else { first.slot.clone() };
-        let slot = match name.contains(&b'@') {
-            true => name,
-            false => format!("{name}@{host}").into(),
-        };
-        let vacate = int("MachineMaxVacateTime", 600).max(0).unsigned_abs();
-        let reader = owner.clone();
-        let hook_credentials =
-            move |ad: &ClassAd| shadow::HookCredentials::lay(ad, reader.as_ref(), view, world);
-        let play = Play {
-            setup: Setup {
-                world,
-                quirks,
-                knobs: view as &dyn Knobs,
-                ad,
-                slot,
-                slot_ad: machine.clone(),
-                host,
-                address,
-                hook: found.hook,
-                until,
-                interval: int("PERIODIC_EXPR_INTERVAL", 60),
-                local,
-                no_group,
-                controlled: self.cli.job.control.is_some(),
-            },
-            machine,
-            log,
-            owner,
-            environment,
-            hook_limit: found.limit,
-            hook_credentials: Box::new(hook_credentials),
-            vacate: std::time::Duration::from_secs(vacate),
-            skew_us,
-            control: None,
-        };
+        let play = self.prepared(setup, request, session)?;
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
         let control = control::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let play = Play { control, ..play };
@@ -241,17 +163,78 @@ impl Run<'_> {
         };
         let mut outcome = shadow::run(play, &mut planner, &mut reactor, stream, &mut say)
             .context("cannot wait for children")?;
-        let status = self.played_status(&outcome, quirks);
+        let status = self.played_status(&outcome);
         if !quiet && !is_over(&outcome.ad) {
             spool.iter().for_each(|spool| tell_kept(spool, session));
         }
-        let patience = local.then(|| Patience::read(&int));
+        let patience = local.then(|| Patience::read(&|name, usual| int(view, name, usual)));
         let printed = self.tell_queue(&outcome.ad, patience, &mut reactor, session);
         if printed.is_err() {
             let state = outcome.last.as_mut().and_then(|last| last.state.take());
             keep(state, Some(&long::print(&outcome.ad)), session);
         }
         printed.map(|()| status)
+    }
+
+    /// What the play begins with; it is not controlled yet.
+    fn prepared<'w>(
+        &self,
+        setup: JobSetup<'w>,
+        request: &dyn Fn(ClassAd) -> Request<'w>,
+        session: &Session,
+    ) -> anyhow::Result<Play<'w>> {
+        let first = request(setup.ad.clone());
+        let quirks = first.quirks;
+        let (owner, no_group) = owner(&setup, &first, session)?;
+        let JobSetup { view, world, ad, machine, until, local, .. } = setup;
+        let found = if local { Default::default() } else { shadow::find(&ad, view, world, quirks) };
+        if let Some(complaint) = &found.complaint {
+            session.warn(complaint);
+        }
+        let address = BString::from(format!("<{}:0>", world.ip_address()));
+        let settings = LogSettings::read(view, self.log_file()?)
+            .map_err(|error| Problem::unreadable(error.to_string()))?;
+        let log = UserLog::of_queue(&Opening {
+            ad: &ad,
+            job: &queue_info(&ad, world),
+            scratch: Path::new("/"),
+            settings: &settings,
+            daemon: if world.effective_uid() == 0 { condor_identity(view, world) } else { None },
+            address: address.clone(),
+            quirks,
+            world,
+        });
+        let host = world.full_host();
+        let reader = owner.clone();
+        let hook_credentials =
+            move |ad: &ClassAd| shadow::HookCredentials::lay(ad, reader.as_ref(), view, world);
+        Ok(Play {
+            setup: Setup {
+                world,
+                quirks,
+                knobs: view as &dyn Knobs,
+                ad,
+                slot: slot_name(&first.slot, &host),
+                slot_ad: machine.clone(),
+                host,
+                address,
+                hook: found.hook,
+                until,
+                interval: int(view, "PERIODIC_EXPR_INTERVAL", 60),
+                local,
+                no_group,
+                controlled: self.cli.job.control.is_some(),
+            },
+            machine,
+            log,
+            owner,
+            environment: first.environment.for_hooks(quirks),
+            hook_limit: found.limit,
+            hook_credentials: Box::new(hook_credentials),
+            vacate: Duration::from_secs(int(view, "MachineMaxVacateTime", 600).max(0).unsigned_abs()),
+            skew_us: first.skew_us,
+            control: None,
+        })
     }
 
     /// Prints the job's ad as the queue would have it. A starter of the local universe tries that again and again.
@@ -296,17 +279,56 @@ impl Run<'_> {
         }
     }
 
-    fn played_status(&self, outcome: &shadow::Outcome, quirks: Quirks) -> Status {
+    fn played_status(&self, outcome: &shadow::Outcome) -> Status {
         let status =
             crate::classad::Context::new(&crate::classad::System).my(&outcome.ad).int(attr::JOB_STATUS);
         if outcome.last.as_ref().is_some_and(|last| last.timed_out) {
             return Status::TimedOut;
         }
         match (status, outcome.exit) {
-            (status, _) if quirks == Quirks::Reference || self.as_tool => Status::Tool(shadow_status(status)),
+            (status, _) if self.is_daemon() => Status::Tool(shadow_status(status)),
             (Some(JobStatus::COMPLETED), Some(Exit::Code(0))) => Status::Done,
             _ => Status::No,
         }
+    }
+}
+
+/// Whose account the job is played as, none where that is our own, and the group that this account is to have and has not. Before
+/// anything is written: root writes no log and calls no hook for who wrote an ad.
+fn owner(
+    setup: &JobSetup<'_>,
+    first: &Request<'_>,
+    session: &Session,
+) -> anyhow::Result<(Option<Identity>, Option<BString>)> {
+    let JobSetup { view, world, ad, local, .. } = setup;
+    let owner = queue_owner(ad, view, &first.slot, first.quirks).map_err(|refusal| {
+        Problem::unreadable(format!("the job is not played: {refusal}"))
+            .hint("add a line such as User = \"alice@example.org\" to the ad, or run as that account")
+    })?;
+    Ok(match owner {
+        Some(owner) if !local => match in_primary_group(owner.clone(), ad, *world) {
+            Ok(owner) => (Some(owner), None),
+            Err(group) => (Some(owner), Some(group)),
+        },
+        None if !local && ad.contains("PrimaryUnixGroup") => {
+            session.warn("PrimaryUnixGroup needs root: the job runs with the group that this program has");
+            (None, None)
+        }
+        owner => (owner, None),
+    })
+}
+
+/// The whole number that a knob is set to, or the usual one.
+fn int(view: &View<'_>, name: &str, usual: i64) -> i64 {
+    view.int(name).ok().flatten().map_or(usual, |setting| setting.value)
+}
+
+/// The name of a slot with its host.
+fn slot_name(name: &BString, host: &str) -> BString {
+    match name.as_slice() {
+        b"" => format!("slot1@{host}").into(),
+        whole if whole.contains(&b'@') => name.clone(),
+        name => format!("{}@{host}", name.as_bstr()).into(),
     }
 }
 

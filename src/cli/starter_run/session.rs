@@ -144,7 +144,7 @@ impl Run<'_> {
     }
 
     /// Whether options, output and statuses are those of the daemon.
-    fn is_daemon(&self) -> bool {
+    pub(super) fn is_daemon(&self) -> bool {
         self.as_tool || self.quirks().has(Quirk::StarterOwnCommandLine)
     }
 
@@ -163,18 +163,7 @@ impl Run<'_> {
         let world = world.strict(config.is_strict());
         let view = config.view(&world);
         let overrides = self.overrides();
-        let mut ad = self.read_ad(Dialect::of(&world), session)?;
-        let keyword = job.job_keyword.clone();
-        if let Some(keyword) =
-            keyword.or_else(|| job_source::keyword_of(&ad, &world).map(|word| word.to_string()))
-        {
-            let ids = (overrides.cluster, overrides.proc);
-            let universe = classad::Context::new(&world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
-            let from =
-                Completion { keyword: &keyword, ids, universe, knobs: &view, dialect: Dialect::of(&world) };
-            job_source::complete(&mut ad, &from, self.quirks())
-                .map_err(|error| Problem::unreadable(error.to_string()))?;
-        }
+        let ad = self.whole_ad(&overrides, &view, session)?;
         let private = std::env::var_os(PRIVATE).map(PathBuf::from);
         let bytes = |text: &Option<OsString>| text.clone().map(|text| BString::from(text.into_vec()));
         let mut stream = self.stream(session)?;
@@ -224,26 +213,56 @@ impl Run<'_> {
             };
             return self.play(setup, &request, &mut stream, session);
         }
-        let planned = plan(request(ad), &view).map_err(|error| Problem::unreadable(error.to_string()));
-        let Plan { machine, job: carrier, warnings, .. } = match planned {
+        let planned = match plan(request(ad), &view) {
             Ok(planned) => planned,
-            Err(problem) if self.quirks().has(Quirk::StarterExceptions) => {
+            Err(error) => {
+                let problem = Problem::unreadable(error.to_string()).into();
+                if !self.quirks().has(Quirk::StarterExceptions) {
+                    return Err(problem);
+                }
                 // The daemon's own knobs: it ends by an exception before it has begun.
-                session.report(&problem.into());
+                session.report(&problem);
                 return Ok(Status::Tool(EXCEPTION));
             }
-            Err(problem) => return Err(problem.into()),
         };
-        if !cli.output.quiet {
+        self.carry_out(planned, &world, &mut stream, session)
+    }
+
+    /// The job's ad with what the configuration has of it.
+    fn whole_ad(&self, overrides: &Overrides, view: &View<'_>, session: &Session) -> anyhow::Result<ClassAd> {
+        let world = view.world();
+        let dialect = Dialect::of(world);
+        let mut ad = self.read_ad(dialect, session)?;
+        let of_ad = || job_source::keyword_of(&ad, world).map(|word| word.to_string());
+        if let Some(keyword) = self.cli.job.job_keyword.clone().or_else(of_ad) {
+            let ids = (overrides.cluster, overrides.proc);
+            let universe = classad::Context::new(world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
+            let from = Completion { keyword: &keyword, ids, universe, knobs: view, dialect };
+            job_source::complete(&mut ad, &from, self.quirks())
+                .map_err(|error| Problem::unreadable(error.to_string()))?;
+        }
+        Ok(ad)
+    }
+
+    /// Runs the job that is planned, or tells what that would be.
+    fn carry_out(
+        &self,
+        planned: Plan<'_>,
+        world: &dyn World,
+        stream: &mut EventStream,
+        session: &Session,
+    ) -> anyhow::Result<Status> {
+        let Plan { machine, job: carrier, warnings, .. } = planned;
+        if !self.cli.output.quiet {
             warnings.iter().for_each(|warning| session.warn(warning));
         }
-        if job.dry_run {
-            return self.tell_rehearsal(&rehearse(machine, &carrier, &Script::default(), &world));
+        if self.cli.job.dry_run {
+            return self.tell_rehearsal(&rehearse(machine, &carrier, &Script::default(), world));
         }
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
-        let mut socket = control::socket(job.control.as_ref(), &mut reactor)?;
+        let mut socket = control::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let beside = Beside { control: socket.as_mut(), companion: None };
-        let mut finished = run_with(machine, carrier, &world, (&mut reactor, &mut stream), beside)
+        let mut finished = run_with(machine, carrier, world, (&mut reactor, stream), beside)
             .context("cannot wait for children")?;
         if let Some(private) = std::env::var_os(PRIVATE) {
             // From here on the slot runner loses nothing that somebody has not been told.

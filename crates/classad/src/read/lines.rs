@@ -1,74 +1,260 @@
-//! Lines of long ads in a stream, whose ads are much alike: taken with a memory of names and texts that were there before.
+//! The one reader of lines of long ads.
+//!
+//! Ads of a queue resemble one another: a line most often begins like the line that followed the same line in the ad
+//! before, so that one comparison tells its name and where its value begins. Numbers and plain strings are read where they
+//! stand, other expressions come from a memory of those that stood there before, and only the rest goes to the parser.
+//! [`Keep`] says of which lines the values are kept; the others are checked as the reference checks them.
 
-use crate::ad::{ClassAd, LineError, Parts, Slot, parts, shifted};
-use crate::read::memo::Memo;
+use std::ops::Range;
+
+use crate::ad::{ClassAd, LineError, Parts, Slot, exact_line, parts, shifted, to_nul};
+use crate::read::delimiter::{Delimiter, Line, without_cr};
+use crate::read::memo::{Known, Memo, NONE};
 use crate::syntax::expr::Repr;
-use crate::syntax::literal::{integer_line, plain_literal};
-use crate::syntax::{Expr, name};
+use crate::syntax::literal::{Plain, plain_line, plain_literal};
+use crate::syntax::{AttrName, Expr};
 
-impl ClassAd {
-    /// As [`ClassAd::insert_line`], with a memory of texts that were parsed before.
-    pub(crate) fn take_line<'l>(&mut self, line: &'l [u8], memo: &mut Memo) -> Result<&'l [u8], LineError> {
-        let Parts { name, value_at, value } = parts(line)?;
-        let new = memo.hash_of_next(self, name);
-        if let Some(plain) = plain_literal(value) {
-            self.put_plain(name, new, plain);
-            return Ok(name);
+/// Which attributes are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keep<'k> {
+    /// All.
+    All,
+    /// Those of these names, under these spellings. All lines that a memory knows belong to the same names.
+    Names(&'k [AttrName]),
+}
+
+/// How lines are to be taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner<'a> {
+    pub(crate) delimiter: &'a Delimiter,
+    /// There may be NUL bytes.
+    pub(crate) nul: bool,
+    /// Stop at each delimiter, also where no attribute stands before it, and at a bad line, as the reference does.
+    pub(crate) stops: bool,
+}
+
+/// What was found in the lines of one ad.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Bytes read, the delimiter included.
+    pub(crate) used: usize,
+    /// Lines read.
+    pub(crate) lines: u64,
+    /// How many of them were attributes.
+    pub(crate) attributes: i32,
+    /// The first attribute, good or bad: its line, counted from the start of the text, and its offset.
+    pub(crate) first: Option<(u64, usize)>,
+    /// Whether a delimiter ended the ad.
+    pub(crate) ended: bool,
+    /// Lines that could not be read: number, place and reason.
+    pub(crate) bad: Vec<(u64, Range<usize>, LineError)>,
+    /// The last delimiter line, if it stands before the first attribute or behind the last.
+    pub(crate) delimiter: Option<Range<usize>>,
+}
+
+impl Found {
+    /// A line of the ad begins at an offset.
+    #[inline]
+    fn attribute(&mut self, start: usize) {
+        if self.first.is_none() {
+            self.first = Some((self.lines - 1, start));
+            self.delimiter = None;
         }
-        let hash = new.unwrap_or_else(|| name::hash(name));
-        if let Some((root, tree)) = memo.recall(hash, value) {
-            self.put_known(name, new, Slot::Expr(root, tree));
-            return Ok(name);
+    }
+}
+
+impl Memo {
+    /// Reads the lines of one ad from a text that ends with a line, and puts what is kept into the ad.
+    pub(crate) fn read(
+        &mut self,
+        text: &[u8],
+        manner: Manner<'_>,
+        keep: Keep<'_>,
+        ad: &mut ClassAd,
+    ) -> Found {
+        self.nul = manner.nul;
+        let mut found = Found::default();
+        let had = !ad.is_empty();
+        let by_prefix = matches!(manner.delimiter, Delimiter::Prefix(_));
+        while found.used < text.len() {
+            let start = found.used;
+            let expected = self.expected();
+            // Such a delimiter may begin as an attribute does; no other can.
+            let begins = |known: &&Known| !by_prefix && text[start..].starts_with(&known.beginning);
+            let known = self.line(expected).filter(begins).map(|known| known.beginning.len());
+            found.lines += 1;
+            if let Some(from) = known
+                && !manner.nul
+                && let Some(length) = self.glance(expected, from, &text[start..], keep, ad)
+            {
+                found.attribute(start);
+                found.attributes += 1;
+                found.used += length;
+                continue;
+            }
+            let length = memchr::memchr(b'\n', &text[start..]);
+            let line = without_cr(&text[start..length.map_or(text.len(), |length| start + length)]);
+            found.used = length.map_or(text.len(), |length| start + length + 1);
+            if known.is_none() {
+                match manner.delimiter.line(line, had || found.first.is_some()) {
+                    Line::End => {
+                        found.delimiter = Some(start..start + line.len());
+                        found.ended = manner.stops || found.first.is_some();
+                        if found.ended {
+                            break;
+                        }
+                        continue;
+                    }
+                    Line::Nothing => continue,
+                    Line::Attribute => {}
+                }
+            }
+            found.attribute(start);
+            match self.take(line, known.map(|from| (expected, from)), keep, ad) {
+                Ok(()) => found.attributes = found.attributes.saturating_add(1),
+                Err(error) => {
+                    found.bad.push((found.lines - 1, start..start + line.len(), error));
+                    if manner.stops {
+                        break;
+                    }
+                }
+            }
         }
-        let parsed = Expr::parse_prefix(value, memo.dialect);
-        let (expr, _) = parsed.map_err(|error| LineError::Value(shifted(error, value_at)))?;
-        if let Repr::Node(tree, root) = &expr.0 {
-            memo.keep(value, *root, tree);
-            memo.learn(hash, value, *root, tree);
-        }
-        self.insert(name, expr);
-        Ok(name)
+        found
     }
 
-    /// Takes the line that a text begins with if that is plain to see to be the attribute which the ad before had at this place,
-    /// with a plain value, or with the expression it had there. Returns the length of the line with its end; `None`
-    /// where [`ClassAd::take_line`] has to look. The text holds no NUL byte.
+    /// Takes the line that a text begins with, which begins as expected, if its value is plain to see; the length of the line with
+    /// its end.
     #[inline]
-    pub(crate) fn take_next(&mut self, text: &[u8], memo: &Memo) -> Option<usize> {
-        let at = self.len();
-        let (hash, beginning) = memo.next_line(at)?;
-        let value = text.strip_prefix(beginning)?;
-        let (slot, length) = match *value.first()? {
-            b'"' => {
-                let end = 1 + memchr::memchr2(b'"', b'\n', &value[1..])?;
-                let ends = value[end] == b'"' && value[end - 1] != b'\\';
-                if !ends || value.get(end + 1) != Some(&b'\n') {
-                    return None;
-                }
-                let length = beginning.len() + end + 2;
-                self.put_new_line(beginning.len(), hash, &text[..length]);
-                return Some(length);
+    fn glance(
+        &mut self,
+        number: u32,
+        from: usize,
+        text: &[u8],
+        keep: Keep<'_>,
+        ad: &mut ClassAd,
+    ) -> Option<usize> {
+        let (plain, used) = plain_line(&text[from..])?;
+        let is_usual = *text.get(from + used)? == b'\n';
+        let length = from + used + if is_usual { 1 } else { 2 };
+        let (known, new) = self.come(number)?;
+        match (keep, plain, new) {
+            // The line is what the ad prints.
+            (Keep::All, Plain::Str(_), Some(hash)) if is_usual && known.is_usual => {
+                ad.put_new_line(from, hash, &text[..length]);
             }
-            b'0'..=b'9' | b'-' => match integer_line(value) {
-                Some((number, length)) => (Slot::Int(number), length),
-                None => self.plain_line(value)?,
-            },
+            (Keep::All, Plain::Int(integer), Some(hash)) => {
+                ad.put_new(known.name(), hash, Slot::Int(integer));
+            }
             _ => {
-                let end = memchr::memchr(b'\n', value)?;
-                match memo.same(hash, &value[..end]) {
-                    Some((root, tree)) => (Slot::Expr(root, tree), end),
-                    None => self.plain_line(value)?,
+                if let Some(name) = known.kept(keep) {
+                    ad.put_plain(name, new, plain.scalar(&mut Vec::new()));
                 }
+            }
+        }
+        Some(length)
+    }
+
+    /// Takes a line that is an attribute or none at all. What it begins like, and how long that is, may be known already.
+    pub(crate) fn take(
+        &mut self,
+        line: &[u8],
+        known: Option<(u32, usize)>,
+        keep: Keep<'_>,
+        ad: &mut ClassAd,
+    ) -> Result<(), LineError> {
+        let (name, number, from) = match known {
+            Some((number, from)) => (&b""[..], number, from),
+            None => {
+                let Parts { name, value_at, .. } = parts(line)?;
+                (name, self.number_of(&line[..value_at], name, keep), value_at)
             }
         };
-        self.put_new(&beginning[..beginning.len() - 3], hash, slot);
-        Some(beginning.len() + length + 1)
+        let new = self.enter(number);
+        let value = if self.nul { to_nul(&line[from..]) } else { &line[from..] };
+        // Of a line that is known the name is an identifier; what a NUL byte hides counts as well.
+        let is_whole = !self.exact || number != NONE && from + value.len() == line.len();
+        // What is plain to see of a line that came as expected has been seen, unless NUL bytes stood before it.
+        let plain = if is_whole && (known.is_none() || self.nul) { plain_literal(value) } else { None };
+        if let Some(plain) = plain {
+            if let Some(name) = self.kept(number, name, keep) {
+                ad.put_plain(name, new, plain.scalar(&mut Vec::new()));
+            }
+            return Ok(());
+        }
+        let is_kept = self.kept(number, name, keep).is_some();
+        if is_whole && !is_kept && self.is_good(number, value) {
+            return Ok(());
+        }
+        let mut tree = if is_whole && is_kept { self.recall(number, value) } else { None };
+        if tree.is_none() {
+            if self.exact {
+                exact_line(line, self.dialect)?;
+            }
+            let parsed = Expr::parse_prefix(value, self.dialect);
+            let (expr, _) = parsed.map_err(|error| LineError::Value(shifted(error, from)))?;
+            match expr.0 {
+                Repr::Node(parsed, root) => {
+                    self.learn(number, value, root, &parsed);
+                    tree = Some((root, parsed));
+                }
+                Repr::Scalar(scalar) => {
+                    if let Some(name) = self.kept(number, name, keep) {
+                        ad.put_plain(name, new, scalar.look());
+                    }
+                }
+            }
+        }
+        if let (Some((root, tree)), Some(name)) = (tree, self.kept(number, name, keep)) {
+            ad.put_known(name, new, Slot::Expr(root, tree));
+        }
+        Ok(())
     }
 
-    /// The number or truth value that a text begins with if its line ends there, and its length.
-    fn plain_line(&mut self, text: &[u8]) -> Option<(Slot, usize)> {
-        let end = memchr::memchr(b'\n', text)?;
-        let scalar = plain_literal(&text[..end])?;
-        Some((scalar.map(|text| self.push_text(text)).into(), end))
+    /// The number of lines that begin so.
+    fn number_of(&mut self, beginning: &[u8], name: &[u8], keep: Keep<'_>) -> u32 {
+        if let Some(number) = self.find(beginning) {
+            return number;
+        }
+        let wanted = position(name, keep).map_or(NONE, |wanted| wanted as u32);
+        let at = beginning.iter().take_while(|byte| crate::syntax::numbers::is_space(**byte)).count();
+        self.add(beginning, at, name, wanted)
+    }
+
+    /// The name under which a line is kept, if it is: that of a line that is known, or this one.
+    #[inline]
+    fn kept<'n>(&'n self, number: u32, name: &'n [u8], keep: Keep<'n>) -> Option<&'n [u8]> {
+        match (self.line(number), keep) {
+            (Some(known), _) => known.kept(keep),
+            (None, Keep::All) => Some(name),
+            (None, Keep::Names(names)) => position(name, keep).map(|wanted| names[wanted].as_bytes()),
+        }
+    }
+
+    /// All attributes of the lines of one ad, what is bad left out.
+    pub(crate) fn whole(&mut self, text: &[u8], manner: Manner<'_>) -> ClassAd {
+        let mut ad = self.begin();
+        self.read(text, manner, Keep::All, &mut ad);
+        self.end(&ad);
+        ad
+    }
+}
+
+impl Known {
+    /// The name under which it is kept, if it is.
+    #[inline]
+    fn kept<'n>(&'n self, keep: Keep<'n>) -> Option<&'n [u8]> {
+        match keep {
+            Keep::All => Some(self.name()),
+            Keep::Names(names) => names.get(self.wanted as usize).map(AttrName::as_bytes),
+        }
+    }
+}
+
+/// The place of a name among those that are wanted.
+fn position(name: &[u8], keep: Keep<'_>) -> Option<usize> {
+    match keep {
+        Keep::All => None,
+        Keep::Names(names) => names.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name)),
     }
 }

@@ -1,5 +1,5 @@
-//! What the reader of a stream remembers: texts of expressions that were parsed already, and the names of the ad before. The
-//! ads of a queue repeat most of theirs.
+//! What the reader of a stream remembers: how lines begin and which follow one another, what stands behind each name, and texts
+//! that were parsed already. The ads of a queue repeat most of theirs.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use crate::ad::ClassAd;
 use crate::read::skeleton::Example;
-use crate::syntax::Dialect;
 use crate::syntax::tree::{NodeId, Tree};
+use crate::syntax::{Dialect, name};
 
 /// Texts kept at most.
 const KEPT: usize = 1024;
@@ -16,106 +16,118 @@ const KEPT: usize = 1024;
 const LONGEST: usize = 4096;
 /// So many texts are looked up before their hits are counted; where fewer than one in eight is found, nothing more is kept.
 const TRIAL: u32 = 4096;
-
-/// A bounded memory of texts and what they were parsed into. It belongs to the reader of a stream.
-#[derive(Debug)]
-pub(crate) struct Memo {
-    /// In which all texts are read: values of long ads, in the mode of the reader.
-    pub(crate) dialect: Dialect,
-    known: FxHashMap<Box<[u8]>, (NodeId, Arc<Tree>)>,
-    tried: u32,
-    found: u32,
-    /// An expression for the hash of a name: the one that stood there last, or one with the same skeleton.
-    examples: FxHashMap<u32, Habit>,
-    names: Names,
-    /// Whether the names of the present ad have been the first of those so far.
-    alike: bool,
-    /// How much text the ad before held.
-    text: usize,
-    /// An ad nobody needs any more, for its memory.
-    spare: Option<ClassAd>,
-}
-
-impl Default for Memo {
-    fn default() -> Self {
-        Memo::new(Dialect::old_syntax())
-    }
-}
-
-/// What stands behind a name.
-#[derive(Debug)]
-struct Habit {
-    example: Example,
-    /// How often no expression could be made of the example.
-    misses: u32,
-}
-
-/// Names of which examples are kept at most.
+/// Beginnings of lines, and names behind which examples are kept, at most: ads of a stranger must not fill the memory.
+const BEGINNINGS: usize = 4096;
 const EXAMPLES: usize = 1024;
 /// From so many misses on a new example is taken at one of as many only: learning costs, and of two that take turns one is to stay.
 const MISSES: u32 = 8;
-
-/// The names of an ad in the order in which they came.
-#[derive(Debug, Default)]
-struct Names {
-    hashes: Vec<u32>,
-    /// What a line with each begins with, `Name = `, one behind the other.
-    text: Vec<u8>,
-    ends: Vec<u32>,
-}
-
-/// What stands between a name and its value.
-const EQUALS: &[u8] = b" = ";
 /// Of an ad that is larger the memory is not kept.
 const SPARE: usize = 1 << 20;
 /// Room for what is added to an ad after it has been read: attributes and bytes.
 const MORE: (usize, usize) = (16, 512);
+/// What stands between a name and its value, as a rule.
+pub(crate) const EQUALS: &[u8] = b" = ";
+
+/// No line.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A bounded memory of lines and texts. It belongs to the reader of a stream.
+#[derive(Debug)]
+pub(crate) struct Memo {
+    /// In which all texts are read: values of long ads, in the mode of the reader.
+    pub(crate) dialect: Dialect,
+    /// Whether values end with their line.
+    pub(crate) exact: bool,
+    /// Whether lines may hold NUL bytes, each of which ends its line.
+    pub(crate) nul: bool,
+    lines: Vec<Known>,
+    by_beginning: FxHashMap<Box<[u8]>, u32>,
+    by_hash: FxHashMap<u32, u32>,
+    texts: Texts,
+    examples: usize,
+    /// The line before in the present ad.
+    last: u32,
+    /// The number of the present ad.
+    turn: u64,
+    /// Whether all names of the present ad so far are known: then what has not been met in its turn is not there.
+    certain: bool,
+    /// How many attributes and how much text the ad before held.
+    extent: (usize, usize),
+    /// An ad nobody needs any more, for its memory.
+    spare: Option<ClassAd>,
+}
+
+/// Lines that begin alike.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// The line up to its value, usually `Name = `.
+    pub(crate) beginning: Box<[u8]>,
+    /// Where the name stands in it.
+    name: (u32, u32),
+    hash: u32,
+    /// What whoever reads has the name under.
+    pub(crate) wanted: u32,
+    /// The line that followed the last time.
+    next: u32,
+    /// The ad in which it stood last.
+    turn: u64,
+    /// Whether it begins in the form that ads are printed in.
+    pub(crate) is_usual: bool,
+    /// Whether the name is perhaps known with another beginning too.
+    twin: bool,
+    /// An expression that stood here, and how often no other could be made of it.
+    example: Option<Box<Example>>,
+    misses: u32,
+}
+
+/// Texts and what they were parsed into.
+#[derive(Debug, Default)]
+struct Texts {
+    known: FxHashMap<Box<[u8]>, (NodeId, Arc<Tree>)>,
+    tried: u32,
+    found: u32,
+}
+
+impl Default for Memo {
+    fn default() -> Self {
+        Memo::new(Dialect::old_syntax(), false)
+    }
+}
 
 impl Memo {
-    /// An empty memory of values of long ads in the mode of a dialect.
-    pub(crate) fn new(dialect: Dialect) -> Self {
+    /// An empty memory of values of long ads in the mode of a dialect, which end with their line if reading is exact.
+    pub(crate) fn new(dialect: Dialect, exact: bool) -> Self {
         Memo {
             dialect: dialect.old(),
-            known: FxHashMap::default(),
-            tried: 0,
-            found: 0,
-            examples: FxHashMap::default(),
-            names: Names::default(),
-            alike: false,
-            text: 0,
+            exact,
+            nul: true,
+            lines: Vec::new(),
+            by_beginning: FxHashMap::default(),
+            by_hash: FxHashMap::default(),
+            texts: Texts::default(),
+            examples: 0,
+            last: NONE,
+            turn: 0,
+            certain: false,
+            extent: (0, 0),
             spare: None,
         }
     }
 
-    /// What a text was parsed into before.
-    pub(crate) fn get(&mut self, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
-        if text.len() > LONGEST || self.is_useless() {
-            return None;
-        }
-        self.tried = self.tried.saturating_add(1);
-        let (root, tree) = self.known.get(text)?;
-        self.found = self.found.saturating_add(1);
-        Some((*root, Arc::clone(tree)))
-    }
-
-    /// Remembers a text.
-    pub(crate) fn keep(&mut self, text: &[u8], root: NodeId, tree: &Arc<Tree>) {
-        if text.len() > LONGEST || self.is_useless() {
-            return;
-        }
-        if self.known.len() >= KEPT {
-            self.known.clear();
-        }
-        self.known.insert(text.into(), (root, Arc::clone(tree)));
-    }
-
-    /// An empty ad with room for as much as the one before. From now on its names are compared with those of that one.
+    /// An empty ad with room for as much as the one before, which is the present one from now on.
     pub(crate) fn begin(&mut self) -> ClassAd {
-        self.alike = true;
+        self.turn();
         self.spare.take().unwrap_or_else(|| {
-            let attributes = self.names.hashes.len().min(256);
-            ClassAd::sized_as(attributes + MORE.0, self.text.min(1 << 16) + MORE.1)
+            let (attributes, text) = self.extent;
+            ClassAd::sized_as(attributes.min(256) + MORE.0, text.min(1 << 16) + MORE.1)
         })
+    }
+
+    /// An ad that is empty is the present one from now on.
+    pub(crate) fn turn(&mut self) {
+        self.turn += 1;
+        self.certain = true;
+        self.last = NONE;
     }
 
     /// Takes back an ad that is done with: its memory becomes that of the next.
@@ -128,87 +140,175 @@ impl Memo {
 
     /// The ad is complete.
     pub(crate) fn end(&mut self, ad: &ClassAd) {
-        self.alike = false;
-        self.text = ad.extent().1;
-        if ad.hashes() != self.names.hashes {
-            let names = &mut self.names;
-            names.hashes.clear();
-            names.hashes.extend_from_slice(ad.hashes());
-            names.text.clear();
-            names.ends.clear();
-            for name in ad.names() {
-                names.text.extend_from_slice(name);
-                names.text.extend_from_slice(EQUALS);
-                names.ends.push(u32::try_from(names.text.len()).unwrap_or(u32::MAX));
+        self.certain = false;
+        self.extent = ad.extent();
+    }
+
+    /// The line that is expected now, if any is.
+    #[inline]
+    pub(crate) fn expected(&self) -> u32 {
+        self.lines.get(self.last as usize).map_or(0, |line| line.next)
+    }
+
+    #[inline]
+    pub(crate) fn line(&self, number: u32) -> Option<&Known> {
+        self.lines.get(number as usize)
+    }
+
+    /// The line that begins so.
+    pub(crate) fn find(&self, beginning: &[u8]) -> Option<u32> {
+        self.by_beginning.get(beginning).copied()
+    }
+
+    /// Remembers how a line begins, unless there are too many already or its name is no identifier; the name's place is within.
+    pub(crate) fn add(&mut self, beginning: &[u8], at: usize, name: &[u8], wanted: u32) -> u32 {
+        let is_identifier = !name[0].is_ascii_digit()
+            && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        if self.lines.len() >= BEGINNINGS || !is_identifier {
+            return NONE;
+        }
+        let (number, hash) = (self.lines.len() as u32, name::hash(name));
+        let twin = self.by_hash.insert(hash, number);
+        if let Some(other) = twin.and_then(|other| self.lines.get_mut(other as usize)) {
+            other.twin = true;
+        }
+        self.by_beginning.insert(beginning.into(), number);
+        self.lines.push(Known {
+            beginning: beginning.into(),
+            name: (at as u32, name.len() as u32),
+            hash,
+            wanted,
+            next: NONE,
+            turn: 0,
+            is_usual: at == 0 && name.len() + EQUALS.len() == beginning.len() && beginning.ends_with(EQUALS),
+            twin: twin.is_some(),
+            example: None,
+            misses: 0,
+        });
+        number
+    }
+
+    /// The line that was expected has come: the line, and as with [`Memo::enter`] the hash of its name.
+    #[inline]
+    pub(crate) fn come(&mut self, number: u32) -> Option<(&Known, Option<u32>)> {
+        let line = self.lines.get_mut(number as usize)?;
+        self.last = number;
+        let is_new = self.certain && !line.twin && line.turn != self.turn;
+        line.turn = self.turn;
+        let new = is_new.then_some(line.hash);
+        Some((line, new))
+    }
+
+    /// The name comes next in the present ad. Its hash, if it cannot be in the ad already.
+    #[inline]
+    pub(crate) fn enter(&mut self, number: u32) -> Option<u32> {
+        if let Some(last) = self.lines.get_mut(self.last as usize) {
+            last.next = number;
+        }
+        match self.come(number) {
+            Some((_, new)) => new,
+            None => {
+                (self.last, self.certain) = (NONE, false);
+                None
             }
         }
     }
 
-    /// The hash of a name that is to be the ad's next, if it cannot be one of those before: all of them are those of the ad
-    /// before, and so is this.
-    pub(crate) fn hash_of_next(&mut self, ad: &ClassAd, name: &[u8]) -> Option<u32> {
-        let at = ad.len();
-        let hash = self.names.is_at(at, name).then(|| self.names.hashes[at]).filter(|_| self.alike);
-        self.alike = hash.is_some();
-        hash
+    /// As [`Memo::enter`] for a name that comes without a line, and its number.
+    pub(crate) fn enter_name(&mut self, name: &[u8]) -> (u32, Option<u32>) {
+        let expected = self.expected();
+        if self.line(expected).is_some_and(|line| line.is_usual && line.name() == name) {
+            return (expected, self.enter(expected));
+        }
+        let beginning = [name, EQUALS].concat();
+        let number = match self.find(&beginning) {
+            Some(number) => number,
+            None if name.is_empty() => NONE,
+            None => self.add(&beginning, 0, name, NONE),
+        };
+        (number, self.enter(number))
     }
 
-    /// What the next line of an ad begins with if it has the name that the ad before had at this place, and the hash of that
-    /// name. Only where a line that begins so can be nothing but an attribute.
-    #[inline]
-    pub(crate) fn next_line(&self, at: usize) -> Option<(u32, &[u8])> {
-        let line = self.names.line_at(at).filter(|_| self.alike)?;
-        (line[0].is_ascii_alphabetic() || line[0] == b'_').then(|| (self.names.hashes[at], line))
+    /// Which of the names is wanted has changed.
+    pub(crate) fn want(&mut self, name: &[u8], wanted: u32) {
+        for line in &mut self.lines {
+            if line.name().eq_ignore_ascii_case(name) {
+                line.wanted = wanted;
+            }
+        }
     }
 
-    /// The expression that a text is, if it is the example behind the name of that hash.
-    #[inline]
-    pub(crate) fn same(&self, hash: u32, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
-        self.examples.get(&hash)?.example.same(text)
+    /// Whether a text is an expression, as far as is known.
+    pub(crate) fn is_good(&mut self, number: u32, text: &[u8]) -> bool {
+        let example = self.line(number).and_then(|line| line.example.as_ref());
+        example.is_some_and(|example| example.fits(text)) || self.texts.get(text).is_some()
     }
 
-    /// The expression that a text is, if it was met before, or can be made of the example behind the name of that hash. What is
+    /// The expression that a text is, if it was met before, or can be made of the example of a line. What is
     /// met again keeps its tree, and with it the text that was printed of it: making one comes last.
-    pub(crate) fn recall(&mut self, hash: u32, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
-        if let Some(known) = self.same(hash, text).or_else(|| self.get(text)) {
+    pub(crate) fn recall(&mut self, number: u32, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
+        let example = self.lines.get(number as usize).and_then(|line| line.example.as_ref());
+        if let Some(known) = example.and_then(|example| example.same(text)).or_else(|| self.texts.get(text)) {
             return Some(known);
         }
-        let (root, tree) = self.examples.get(&hash)?.example.made(text)?;
-        self.keep(text, root, &tree);
+        let (root, tree) = example?.made(text)?;
+        self.texts.keep(text, root, &tree);
         Some((root, tree))
     }
 
-    /// The expression of that text stands behind the name of that hash.
-    pub(crate) fn learn(&mut self, hash: u32, text: &[u8], root: NodeId, tree: &Arc<Tree>) {
+    /// An expression of that text stands in a line.
+    pub(crate) fn learn(&mut self, number: u32, text: &[u8], root: NodeId, tree: &Arc<Tree>) {
         if text.len() > LONGEST {
             return;
         }
-        if let Some(habit) = self.examples.get_mut(&hash) {
-            habit.misses = habit.misses.saturating_add(1);
-            if habit.misses < MISSES || habit.misses % MISSES == 0 {
-                habit.example = Example::new(text, root, tree);
+        self.texts.keep(text, root, tree);
+        let Some(line) = self.lines.get_mut(number as usize) else { return };
+        let learns = match line.example {
+            None => self.examples < EXAMPLES,
+            Some(_) => {
+                line.misses = line.misses.saturating_add(1);
+                line.misses < MISSES || line.misses.is_multiple_of(MISSES)
             }
-        } else if self.examples.len() < EXAMPLES {
-            let example = Example::new(text, root, tree);
-            self.examples.insert(hash, Habit { example, misses: 0 });
+        };
+        if learns {
+            self.examples += usize::from(line.example.is_none());
+            line.example = Some(Box::new(Example::new(text, root, tree)));
         }
-    }
-
-    fn is_useless(&self) -> bool {
-        self.tried > TRIAL && self.found < self.tried / 8
     }
 }
 
-impl Names {
+impl Known {
     #[inline]
-    fn line_at(&self, at: usize) -> Option<&[u8]> {
-        let end = *self.ends.get(at)? as usize;
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        self.text.get(start..end)
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.beginning[self.name.0 as usize..][..self.name.1 as usize]
+    }
+}
+
+impl Texts {
+    /// What a text was parsed into before.
+    fn get(&mut self, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
+        if text.len() > LONGEST || self.are_useless() {
+            return None;
+        }
+        self.tried = self.tried.saturating_add(1);
+        let (root, tree) = self.known.get(text)?;
+        self.found = self.found.saturating_add(1);
+        Some((*root, Arc::clone(tree)))
     }
 
-    fn is_at(&self, at: usize, name: &[u8]) -> bool {
-        self.line_at(at).is_some_and(|line| line[..line.len() - EQUALS.len()] == *name)
+    /// Remembers a text.
+    fn keep(&mut self, text: &[u8], root: NodeId, tree: &Arc<Tree>) {
+        if text.len() > LONGEST || self.are_useless() {
+            return;
+        }
+        if self.known.len() >= KEPT {
+            self.known.clear();
+        }
+        self.known.insert(text.into(), (root, Arc::clone(tree)));
+    }
+
+    fn are_useless(&self) -> bool {
+        self.tried > TRIAL && self.found < self.tried / 8
     }
 }
 
@@ -216,6 +316,11 @@ impl Names {
 mod tests {
     use super::*;
     use crate::ad::ClassAd;
+    use crate::read::lines::Keep;
+
+    fn take(memo: &mut Memo, ad: &mut ClassAd, line: &str) {
+        memo.take(line.as_bytes(), None, Keep::All, ad).unwrap();
+    }
 
     #[test]
     fn repeated_texts_share_their_tree_and_unique_ones_are_given_up() {
@@ -224,15 +329,15 @@ mod tests {
         // By turns, so that each is behind its name only every other time.
         for round in 0..4 {
             let text = if round % 2 == 0 { "B + C" } else { "B - C" };
-            ad.take_line(format!("A = {text}").as_bytes(), &mut memo).unwrap();
+            take(&mut memo, &mut ad, &format!("A = {text}"));
             assert_eq!(ad.get("a").unwrap().unparse(), text);
         }
-        assert!(memo.found > 0);
+        assert!(memo.texts.found > 0);
         for unique in 0..10_000 {
-            ad.take_line(format!("A = B{unique}").as_bytes(), &mut memo).unwrap();
+            take(&mut memo, &mut ad, &format!("A = B{unique}"));
             assert_eq!(ad.get("a").unwrap().unparse(), format!("B{unique}"));
         }
-        assert!(memo.is_useless() && memo.known.len() <= KEPT);
+        assert!(memo.texts.are_useless() && memo.texts.known.len() <= KEPT);
     }
 
     #[test]
@@ -240,11 +345,11 @@ mod tests {
         let mut memo = Memo::default();
         let mut ad = ClassAd::new();
         for unique in 0..1000 {
-            ad.take_line(format!("A = B + {unique}").as_bytes(), &mut memo).unwrap();
+            take(&mut memo, &mut ad, &format!("A = B + {unique}"));
             assert_eq!(ad.get("a").unwrap().unparse(), format!("B + {unique}"));
         }
         // Each that was parsed would have been learnt.
-        assert!(memo.examples.values().all(|habit| habit.misses == 0) && memo.examples.len() == 1);
+        assert!(memo.lines[0].misses == 0 && memo.examples == 1);
     }
 
     #[test]
@@ -261,91 +366,13 @@ mod tests {
             let mut ad = memo.begin();
             let mut plain = ClassAd::new();
             for line in text.lines() {
-                ad.take_line(line.as_bytes(), &mut memo).unwrap();
+                take(&mut memo, &mut ad, line);
                 plain.insert_line(line.as_bytes()).unwrap();
             }
             memo.end(&ad);
             assert_eq!(ad.unparse(), plain.unparse());
             assert!(ad.names().all(|name| ad.contains(name)), "{text}");
             memo.reuse(ad);
-        }
-    }
-
-    #[test]
-    fn lines_that_are_taken_at_a_glance_are_what_they_are() {
-        let values = [
-            "1",
-            "-12",
-            "0",
-            "-0",
-            "007",
-            "123456789012345678",
-            "1234567890123456789",
-            "-",
-            "1.5",
-            "-0.25",
-            "1.",
-            "1e3",
-            "1 + 1",
-            "true",
-            "FALSE",
-            "truex",
-            "undefined",
-            "\"\"",
-            "\"a b\"",
-            "\"a\\\"b\"",
-            "\"a\\\\\"",
-            "\"a\" + \"b\"",
-            "\"open",
-            " 5",
-            "\"a\" ",
-            "\"a\"\r",
-            "5\r",
-            "B + 1",
-            "B + 1 ",
-            "B + 12",
-            "\t7",
-            "",
-        ];
-        let mut memo = Memo::default();
-        let mut glances = 0;
-        // Each value thrice in a row, so that it is met behind itself as well as behind others.
-        for value in values.iter().flat_map(|value| [value; 3]) {
-            let text = format!("A = {value}\nB = 2\n");
-            let (mut ad, mut plain) = (memo.begin(), ClassAd::new());
-            let mut rest = text.as_bytes();
-            while let Some(end) = memchr::memchr(b'\n', rest) {
-                let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
-                let expected = plain.insert_line(line);
-                match ad.take_next(rest, &memo) {
-                    Some(used) => {
-                        glances += 1;
-                        assert_eq!(used, end + 1, "{text}");
-                        assert!(expected.is_ok(), "{text}");
-                    }
-                    None => {
-                        let taken = ad.take_line(line, &mut memo).map(|_| ());
-                        assert_eq!(taken, expected.map(|_| ()), "{text}");
-                    }
-                }
-                rest = &rest[end + 1..];
-            }
-            memo.end(&ad);
-            assert_eq!(ad.unparse(), plain.unparse(), "{text}");
-            memo.reuse(ad);
-        }
-        assert!(glances > values.len(), "{glances}");
-    }
-
-    #[test]
-    fn nothing_but_an_attribute_is_taken_at_a_glance() {
-        let mut memo = Memo::default();
-        for line in [&b" --x = 1"[..], b" *** = 1", b" #a = 1", b" ...b = 1"] {
-            let mut ad = memo.begin();
-            ad.take_line(line, &mut memo).unwrap();
-            memo.end(&ad);
-            let mut next = memo.begin();
-            assert_eq!(next.take_next(&[&line[1..], b"\n"].concat(), &memo), None);
         }
     }
 }

@@ -22,7 +22,7 @@ enum Kind {
 
 /// A text that is an expression, and the places at which another one may differ from it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Skeleton {
+struct Skeleton {
     text: Vec<u8>,
     holes: Vec<(u32, u32, Kind)>,
     /// There are numbers besides those of the places: in another form, or too long.
@@ -31,7 +31,7 @@ pub(crate) struct Skeleton {
 
 impl Skeleton {
     /// The skeleton of a text from now on.
-    pub(crate) fn learn(&mut self, text: &[u8]) {
+    fn learn(&mut self, text: &[u8]) {
         self.text.clear();
         self.text.extend_from_slice(text);
         self.holes.clear();
@@ -70,7 +70,7 @@ impl Skeleton {
     }
 
     /// Whether a text is an expression because this one is.
-    pub(crate) fn fits(&self, text: &[u8]) -> bool {
+    fn fits(&self, text: &[u8]) -> bool {
         self.text == text || self.holes_of(text, |_, _| ())
     }
 
@@ -131,6 +131,11 @@ impl Example {
     #[inline]
     pub(crate) fn same(&self, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
         (self.skeleton.text == text).then(|| (self.root, Arc::clone(&self.tree)))
+    }
+
+    /// Whether a text is an expression because this one is.
+    pub(crate) fn fits(&self, text: &[u8]) -> bool {
+        self.skeleton.fits(text)
     }
 
     /// What the parser would make of a text that differs in the known places only.

@@ -33,7 +33,7 @@ impl Expr {
         if text.iter().any(|b| matches!(b, b'\n' | 0)) {
             return None;
         }
-        plain_literal(text).map(Expr::scalar)
+        plain_literal(text).map(|plain| Expr::scalar(plain.scalar(&mut Vec::new())))
     }
 
     /// The expression that is this scalar and nothing else.

@@ -1,57 +1,136 @@
-//! Literals that need no parser: plain numbers, strings without escapes, the words for true and false.
+//! Literals that need no parser: plain numbers, strings of the old syntax, the words for true, false and undefined.
 
-use crate::syntax::lexer;
 use crate::syntax::scalar::Scalar;
 
-/// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
-pub(crate) fn plain_literal(text: &[u8]) -> Option<Scalar<&[u8]>> {
-    match *text.first()? {
-        b'"' => {
-            let inner = &text[1..];
-            let end = memchr::memchr(b'"', inner)?;
-            let closed = end + 1 == inner.len() && (end == 0 || inner[end - 1] != b'\\');
-            closed.then(|| Scalar::Str(&inner[..end]))
+/// A literal as it stands in a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Plain<'t> {
+    Undefined,
+    Bool(bool),
+    Int(i64),
+    /// Digits around a point.
+    Real(&'t [u8]),
+    /// What stands between the quotation marks.
+    Str(&'t [u8]),
+    /// The same, with quotation marks behind backslashes.
+    Escaped(&'t [u8]),
+}
+
+impl<'t> Plain<'t> {
+    /// The value; where a string is another one than stands in the text, it is put into an empty buffer.
+    #[inline]
+    pub(crate) fn scalar<'b>(self, buffer: &'b mut Vec<u8>) -> Scalar<&'b [u8]>
+    where
+        't: 'b,
+    {
+        match self {
+            Plain::Undefined => Scalar::Undefined,
+            Plain::Bool(truth) => Scalar::Bool(truth),
+            Plain::Int(integer) => Scalar::Int(integer),
+            Plain::Real(text) => {
+                // Digits and a point are text, and a number.
+                Scalar::Real(std::str::from_utf8(text).unwrap_or_default().parse().unwrap_or_default())
+            }
+            Plain::Str(text) => Scalar::Str(text),
+            Plain::Escaped(text) => {
+                unescape(text, buffer);
+                Scalar::Str(buffer)
+            }
         }
-        b'0'..=b'9' | b'-' => plain_number(text),
-        b't' | b'T' if text.eq_ignore_ascii_case(b"true") => Some(Scalar::Bool(true)),
-        b'f' | b'F' if text.eq_ignore_ascii_case(b"false") => Some(Scalar::Bool(false)),
+    }
+}
+
+/// Writes a string of the old syntax without the backslashes before its quotation marks.
+fn unescape(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(text.len());
+    let mut from = 0;
+    for quote in memchr::memchr_iter(b'"', text) {
+        out.extend_from_slice(&text[from..quote - 1]);
+        from = quote;
+    }
+    out.extend_from_slice(&text[from..]);
+}
+
+/// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
+pub(crate) fn plain_literal(text: &[u8]) -> Option<Plain<'_>> {
+    plain_line(text).filter(|(_, used)| *used == text.len()).map(|(plain, _)| plain)
+}
+
+/// The literal that a text begins with if its line ends there, and its length.
+#[inline(always)]
+pub(crate) fn plain_line(text: &[u8]) -> Option<(Plain<'_>, usize)> {
+    match *text.first()? {
+        b'"' => string(text),
+        b'0'..=b'9' | b'-' => number(text),
+        b't' | b'T' => word(text, b"true", Plain::Bool(true)),
+        b'f' | b'F' => word(text, b"false", Plain::Bool(false)),
+        b'u' | b'U' => word(text, b"undefined", Plain::Undefined),
         _ => None,
     }
 }
 
-/// The integer that a text begins with if its line ends there, and its length: up to 18 digits, none of them in front for
-/// nothing, as such are octal.
+/// Whether a line ends at a place of a text, perhaps with a carriage return.
 #[inline]
-pub(crate) fn integer_line(text: &[u8]) -> Option<(i64, usize)> {
-    let sign = usize::from(text.first() == Some(&b'-'));
-    let mut value = 0;
-    for (count, byte) in text[sign..].iter().enumerate() {
-        match byte {
-            b'0'..=b'9' if count < 18 && (value != 0 || count == 0) => {
-                value = value * 10 + i64::from(byte - b'0')
-            }
-            b'\n' if count > 0 => return Some((if sign > 0 { -value } else { value }, sign + count)),
-            _ => return None,
-        }
+fn ends(text: &[u8], at: usize) -> bool {
+    match text.get(at) {
+        None | Some(b'\n') => true,
+        Some(byte) => *byte == b'\r' && text.get(at + 1) == Some(&b'\n'),
     }
-    None
 }
 
-fn plain_number(text: &[u8]) -> Option<Scalar<&[u8]>> {
-    let digits = if text[0] == b'-' { &text[1..] } else { text };
-    let whole = digits.iter().take_while(|b| b.is_ascii_digit()).count();
-    if whole == 0 || (digits[0] == b'0' && whole > 1) {
+/// A string of the old syntax: a backslash is special only before a quotation mark that does not end the line, and not between
+/// two of them (reference: `Lexer::tokenizeString`, lexer.cpp).
+#[inline(always)]
+fn string(text: &[u8]) -> Option<(Plain<'_>, usize)> {
+    let mut fresh = 1;
+    loop {
+        let quote = fresh + memchr::memchr2(b'"', b'\n', &text[fresh..])?;
+        if text[quote] == b'\n' {
+            return None;
+        }
+        if ends(text, quote + 1) {
+            let inner = &text[1..quote];
+            return Some((if fresh == 1 { Plain::Str(inner) } else { Plain::Escaped(inner) }, quote + 1));
+        }
+        if quote == fresh || text[quote - 1] != b'\\' {
+            return None;
+        }
+        fresh = quote + 1;
+    }
+}
+
+fn word<'t>(text: &[u8], word: &[u8], meant: Plain<'t>) -> Option<(Plain<'t>, usize)> {
+    let is = text.get(..word.len())?.eq_ignore_ascii_case(word) && ends(text, word.len());
+    is.then_some((meant, word.len()))
+}
+
+/// A number: up to 18 digits, none of them in front for nothing, as such are octal; or digits around a point.
+#[inline(always)]
+fn number(text: &[u8]) -> Option<(Plain<'_>, usize)> {
+    let sign = usize::from(text[0] == b'-');
+    let mut value = 0_i64;
+    let mut whole = 0;
+    for byte in &text[sign..] {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
+        whole += 1;
+    }
+    let at = sign + whole;
+    if whole == 0 || (text[sign] == b'0' && whole > 1) {
         return None;
     }
-    if whole == digits.len() {
-        return (whole <= 18).then(|| Scalar::Int(lexer::integer(text)));
+    if ends(text, at) {
+        let value = if sign > 0 { value.wrapping_neg() } else { value };
+        return (whole <= 18).then_some((Plain::Int(value), at));
     }
-    if digits[whole] != b'.' {
+    if text[at] != b'.' {
         return None;
     }
-    let fraction = &digits[whole + 1..];
-    if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(text).ok()?.parse().ok().map(Scalar::Real)
+    let fraction = text[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let end = at + 1 + fraction;
+    (fraction > 0 && ends(text, end)).then(|| (Plain::Real(&text[..end]), end))
 }

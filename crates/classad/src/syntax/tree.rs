@@ -136,7 +136,7 @@ impl Tree {
             return print(out);
         }
         out.extend_from_slice(self.texts[P::FORM as usize].get_or_init(|| {
-            let mut text = Vec::new();
+            let mut text = Vec::with_capacity(self.text.len() + 64);
             print(&mut text);
             text.into()
         }));

@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use crate::ad::unparse;
 use crate::ad::{ClassAd, Slot, Value};
-use crate::read::memo::Memo;
+use crate::read::memo::{Memo, NONE};
 use crate::syntax::Expr;
 use crate::syntax::ParseError;
 use crate::syntax::expr::Repr;
 use crate::syntax::lexer::{Kind, Lexer};
-use crate::syntax::name::{ad_order, hash as hash_of_name};
+use crate::syntax::name::ad_order;
 use crate::syntax::parser::{Parsed, Parser, parse_with};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{Builder, Field, Kept, Node, NodeId, Print, Tree};
@@ -60,10 +60,8 @@ impl Writer<'_> {
     }
 
     fn quoted(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut text = Vec::new();
-        write(&mut text);
         self.out.extend_from_slice(b"\"\\/Expr(");
-        escape(&text, self.out);
+        escaped(write, self.out);
         self.out.extend_from_slice(b")\\/\"");
     }
 
@@ -169,11 +167,15 @@ impl Print for JsonForm {
     fn scalar(scalar: Scalar<&[u8]>, out: &mut Vec<u8>) {
         match scalar {
             Scalar::Int(integer) => numbers::push_int(integer, out),
-            other => {
-                let mut text = Vec::new();
-                unparse::scalar(other, unparse::Form::New, &mut text);
-                escape(&text, out);
+            // Nothing of it has an escape in either form.
+            Scalar::Str(text)
+                if plain_length(text) == text.len() && text.is_ascii() && !text.contains(&127) =>
+            {
+                out.extend_from_slice(b"\\\"");
+                out.extend_from_slice(text);
+                out.extend_from_slice(b"\\\"");
             }
+            other => escaped(|out| unparse::scalar(other, unparse::Form::New, out), out),
         }
     }
 }
@@ -248,15 +250,24 @@ pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a text with the escapes of JSON strings; what needs none stays where it was written.
+fn escaped(write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+    let start = out.len();
+    write(out);
+    if plain_length(&out[start..]) < out.len() - start {
+        let text = out.split_off(start);
+        escape(&text, out);
+    }
+}
+
 /// How much of a text stands before the first byte that JSON escapes.
 fn plain_length(text: &[u8]) -> usize {
     let is_escaped = |byte: &u8| (*byte < 32) | (*byte == b'"') | (*byte == b'\\');
     // Many at a time without an exit in between: the compiler makes vector comparisons of it.
-    let many = text.chunks_exact(32);
-    let plain =
-        many.take_while(|chunk| !chunk.iter().fold(false, |any, byte| any | is_escaped(byte))).count();
-    let rest = &text[plain * 32..];
-    plain * 32 + rest.iter().position(is_escaped).unwrap_or(rest.len())
+    let is_plain = |chunk: &&[u8]| !chunk.iter().fold(false, |any, byte| any | is_escaped(byte));
+    let many = 32 * text.chunks_exact(32).take_while(is_plain).count();
+    let some = many + 8 * text[many..].chunks_exact(8).take_while(is_plain).count();
+    some + text[some..].iter().position(is_escaped).unwrap_or(text.len() - some)
 }
 
 /// Reads an ad that is the whole text.
@@ -344,8 +355,8 @@ impl<'s> Reader<'_, 's, '_, '_> {
             None => ClassAd::likely_in(self.parser.lexer.source().len()),
         };
         while let Some(name) = self.name()? {
-            let new = self.memo.as_deref_mut().and_then(|memo| memo.hash_of_next(&ad, &name));
-            self.attribute(&mut ad, &name, new)?;
+            let place = self.memo.as_deref_mut().map_or((NONE, None), |memo| memo.enter_name(&name));
+            self.attribute(&mut ad, &name, place)?;
             self.separator(Kind::CloseBrace, "`,` or `}`")?;
         }
         if let Some(memo) = self.memo.as_deref_mut() {
@@ -354,8 +365,8 @@ impl<'s> Reader<'_, 's, '_, '_> {
         Ok((ad, self.parser.lexer.end()))
     }
 
-    /// Sets an attribute to the value that comes next. With a hash: the name has it and is not in the ad.
-    fn attribute(&mut self, ad: &mut ClassAd, name: &[u8], new: Option<u32>) -> Parsed<()> {
+    /// Sets an attribute to the value that comes next. Its number in the memory, and the hash of the name if it is not in the ad.
+    fn attribute(&mut self, ad: &mut ClassAd, name: &[u8], (number, new): (u32, Option<u32>)) -> Parsed<()> {
         let token = &self.parser.lexer.token;
         let value = match token.kind {
             Kind::String => {
@@ -364,8 +375,7 @@ impl<'s> Reader<'_, 's, '_, '_> {
                     && let Some(inner) = quoted_expression(text)
                 {
                     let part = PREFIX.len()..PREFIX.len() + inner.len();
-                    let hash = new.unwrap_or_else(|| hash_of_name(name));
-                    let known = |memo: &mut Memo| memo.recall(hash, inner);
+                    let known = |memo: &mut Memo| memo.recall(number, inner);
                     match self.memo.as_deref_mut().and_then(known) {
                         Some((root, tree)) => ad.put_known(name, new, Slot::Expr(root, tree)),
                         None => {
@@ -374,8 +384,7 @@ impl<'s> Reader<'_, 's, '_, '_> {
                             {
                                 let lexer = &self.parser.lexer;
                                 let text = &lexer.bytes(lexer.token.text)[part];
-                                memo.keep(text, *root, tree);
-                                memo.learn(hash, text, *root, tree);
+                                memo.learn(number, text, *root, tree);
                             }
                             ad.insert(name, expr);
                         }

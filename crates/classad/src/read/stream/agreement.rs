@@ -6,9 +6,11 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 
-use super::{AdError, AdReader, AdRecord, Delimiter, ReferenceReader, Skim};
-use crate::ad::ClassAd;
+use super::{AdError, AdReader, AdRecord, Delimiter, Line, ReferenceReader, Skim, without_cr};
+use crate::ad::{ClassAd, exact_line};
+use crate::read::delimiter::banner;
 use crate::read::format::long;
+use crate::syntax::Dialect;
 
 /// Names that are asked for.
 const WANTED: [&str; 3] = ["A", "B", "Name"];
@@ -38,6 +40,34 @@ fn whole(read: impl Read, exact: bool) -> Vec<Seen> {
     while let Some(record) = reader.next_ad().expect("memory") {
         all.push(seen(&record, &record.ad));
         reader.reuse(record.ad);
+    }
+    all
+}
+
+/// What is seen of the ads of a text that is read line by line, with no memory and nothing taken at a glance.
+fn plainly(text: &[u8], exact: bool) -> Vec<Seen> {
+    let (delimiter, dialect) = (Delimiter::BlankOrBanner, Dialect::old_syntax());
+    let (mut all, mut record) = (Vec::new(), AdRecord::default());
+    let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    lines.pop_if(|last| last.is_empty());
+    for (number, line) in (1..).zip(lines.iter().map(|line| without_cr(line)).chain([&b"***"[..]])) {
+        let is_behind = number > lines.len() as u64;
+        match delimiter.line(line, record.line > 0) {
+            Line::Nothing => continue,
+            Line::End if record.line == 0 => continue,
+            Line::End => {
+                record.banner = banner(line).filter(|_| !is_behind).map(Into::into);
+                all.push(seen(&record, &record.ad));
+                record = AdRecord::default();
+                continue;
+            }
+            Line::Attribute => {}
+        }
+        record.line = if record.line == 0 { number } else { record.line };
+        let good = if exact { exact_line(line, dialect) } else { Ok(()) };
+        if let Err(error) = good.and_then(|()| record.ad.insert_line(line).map(|_| ())) {
+            record.errors.push(AdError::of_line(line, number, &error));
+        }
     }
     all
 }
@@ -86,7 +116,8 @@ fn wanted(ad: &ClassAd) -> String {
 }
 
 fn check(text: &[u8], piece: usize, exact: bool) {
-    let expected = whole(text, exact);
+    let expected = plainly(text, exact);
+    assert_eq!(whole(text, exact), expected, "as line by line");
     assert_eq!(whole(Pieces(text, piece), exact), expected, "in pieces of {piece}");
     let values: Vec<String> = {
         let mut reader = AdReader::new(text, Some(super::Form::Long)).exact(exact);
@@ -167,6 +198,21 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
         "\"yz\"",
         "\"say \\\"x\\\"\"",
         "\"C:\\\"",
+        "\"a\\\"\"b\"",
+        "\"a\\\\\"b\"",
+        "\"\\\"\"",
+        "\"\\\" x\" ",
+        "Undefined",
+        "undefinedx",
+        "1.5.",
+        "-1.25",
+        "1e3",
+        "B + 2 * 7",
+        "B + 3 * 12",
+        "f(\"x\", 5)",
+        "f(\"\", 50)",
+        "123456789012345678",
+        "-1234567890123456789",
         "\"open",
         "\"x\0y\"",
         "1\0junk",

@@ -175,6 +175,25 @@ impl<R: Read> Window<R> {
         }
     }
 
+    /// How many bytes of the rest are whole lines, which it begins with or is read until it does; all that is left at the end
+    /// of the input.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub(crate) fn whole_lines(&mut self) -> io::Result<usize> {
+        let mut searched = 0;
+        loop {
+            let rest = self.rest();
+            if let Some(last) = memchr::memrchr(b'\n', &rest[searched..]) {
+                return Ok(searched + last + 1);
+            }
+            searched = rest.len();
+            if !self.more()? {
+                return Ok(searched);
+            }
+        }
+    }
+
     /// The next line, which stays where it is: its length without its end, and with it. None at the end of the input.
     pub(crate) fn peek_line(&mut self) -> io::Result<Option<(usize, usize)>> {
         let mut searched = 0;

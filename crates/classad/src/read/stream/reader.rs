@@ -7,10 +7,10 @@ use bstr::{BString, ByteSlice};
 use super::block::Window;
 use super::deal::{Dealer, Hand};
 use super::error::AdError;
-use super::skim::Manner;
-use super::{Delimiter, Form, Line, Skim, banner, without_cr};
-use crate::ad::exact_line;
-use crate::ad::{ClassAd, LineError};
+use super::{Delimiter, Form, Skim};
+use crate::ad::ClassAd;
+use crate::read::delimiter::banner;
+use crate::read::lines::{Found, Keep, Manner};
 use crate::read::memo::Memo;
 use crate::syntax::{Dialect, numbers};
 
@@ -34,7 +34,6 @@ pub struct AdReader<R> {
     window: Window<R>,
     form: Option<Form>,
     delimiter: Delimiter,
-    exact: bool,
     dialect: Dialect,
     memo: Memo,
     /// Bytes of the window that hold whole long ads only.
@@ -65,7 +64,6 @@ impl<R: Read> AdReader<R> {
             window: Window::new(read),
             form,
             delimiter: Delimiter::BlankOrBanner,
-            exact: false,
             dialect: Dialect::new_syntax(),
             memo: Memo::default(),
             region: 0,
@@ -85,7 +83,7 @@ impl<R: Read> AdReader<R> {
     /// reference takes both.
     #[must_use]
     pub fn exact(mut self, exact: bool) -> Self {
-        self.exact = exact;
+        self.memo.exact = exact;
         self
     }
 
@@ -93,17 +91,14 @@ impl<R: Read> AdReader<R> {
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
-        self.memo = Memo::new(dialect);
+        self.memo = Memo::new(dialect, self.memo.exact);
         self
     }
 
     /// A reader of the same kind with nothing to read yet, for portions of a [`Dealer`].
     pub fn hand(&self) -> AdReader<Empty> {
-        AdReader {
-            delimiter: self.delimiter.clone(),
-            exact: self.exact,
-            ..AdReader::new(io::empty(), Some(Form::Long)).dialect(self.dialect)
-        }
+        let hand = AdReader::new(io::empty(), Some(Form::Long)).dialect(self.dialect);
+        hand.exact(self.memo.exact).delimiter(self.delimiter.clone())
     }
 
     /// Deals out what is left of a stream of long ads.
@@ -207,44 +202,7 @@ impl<R: Read> AdReader<R> {
         record.line = 0;
         record.banner = None;
         record.errors.clear();
-        loop {
-            if self.region == 0 {
-                self.region = self.window.whole_ads(&self.delimiter)?;
-                if self.region == 0 {
-                    return Ok(None);
-                }
-            }
-            let text = self.window.part(0..self.region);
-            let manner = Manner {
-                delimiter: &self.delimiter,
-                exact: self.exact,
-                nul: self.window.has_nul(),
-                dialect: self.dialect,
-            };
-            let (found, complete) = skim.part(text, manner, &mut record.ad);
-            let line = self.window.line;
-            if let Some((first, start)) = found.first {
-                record.line = line + first;
-                record.banner = found.banner.map(|range| text[range].into());
-                if !complete {
-                    // What is wanted has just become more: this ad is read as a whole.
-                    record.ad = self.attributes(&text[start..found.used]);
-                }
-                for (number, range) in &found.bad {
-                    let raw = &text[range.clone()];
-                    if let Err(error) = self.check(raw) {
-                        record.errors.push(AdError::of_line(raw, line + number, &error));
-                    }
-                }
-                self.last = found.used - start;
-            }
-            self.window.skip(found.used);
-            self.window.line += found.lines;
-            self.region -= found.used;
-            if record.line > 0 {
-                return Ok(Some(record));
-            }
-        }
+        self.next_long(Some(skim), record)
     }
 
     /// Takes back an ad that is done with: its memory becomes that of the next.
@@ -253,86 +211,58 @@ impl<R: Read> AdReader<R> {
     }
 
     /// The whole of the ad that [`AdReader::next_part`] read last.
-    pub fn whole(&self) -> ClassAd {
-        self.attributes(self.window.behind(self.last))
-    }
-
-    /// The lines of a text that are attributes. What is bad has been reported.
-    fn attributes(&self, text: &[u8]) -> ClassAd {
-        let mut ad = ClassAd::new();
-        for line in text.split(|byte| *byte == b'\n').map(without_cr) {
-            let is_good = !self.exact || exact_line(line, self.dialect).is_ok();
-            if is_good && self.delimiter.line(line, true) == Line::Attribute {
-                let _ = ad.insert_line_with(line, self.dialect);
-            }
-        }
-        ad
-    }
-
-    /// What is wrong with a line that could not be used.
-    fn check(&self, line: &[u8]) -> Result<(), LineError> {
-        if self.exact {
-            return exact_line(line, self.dialect);
-        }
-        ClassAd::new().insert_line_with(line, self.dialect).map(|_| ())
+    pub fn whole(&mut self) -> ClassAd {
+        let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
+        self.memo.whole(self.window.behind(self.last), manner)
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
-        let mut record = AdRecord { ad: self.memo.begin(), ..AdRecord::default() };
+        let record = AdRecord { ad: self.memo.begin(), ..AdRecord::default() };
+        self.next_long(None, record)
+    }
+
+    /// Reads the next long ad into an empty record: all of it, or what is wanted.
+    fn next_long(
+        &mut self,
+        mut skim: Option<&mut Skim>,
+        mut record: AdRecord,
+    ) -> io::Result<Option<AdRecord>> {
         loop {
             if self.region == 0 {
                 self.region = self.window.whole_ads(&self.delimiter)?;
                 if self.region == 0 {
-                    break;
+                    return Ok(None);
                 }
             }
             let text = self.window.part(0..self.region);
-            let mut at = 0;
-            let mut line = self.window.line;
-            let mut ended = false;
-            let glance = !self.window.has_nul() && !matches!(self.delimiter, Delimiter::Prefix(_));
-            while at < text.len() && !ended {
-                if let Some(length) = glance.then(|| record.ad.take_next(&text[at..], &self.memo)).flatten() {
-                    at += length;
-                    line += 1;
-                    if record.line == 0 {
-                        record.line = line - 1;
-                        record.banner = None;
-                    }
-                    continue;
+            let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
+            let (found, complete) = match &mut skim {
+                Some(skim) => skim.part(text, manner, (self.dialect, self.memo.exact), &mut record.ad),
+                None => (self.memo.read(text, manner, Keep::All, &mut record.ad), true),
+            };
+            let Found { used, lines, first, bad, delimiter, .. } = found;
+            if let Some((number, start)) = first {
+                record.line = self.window.line + number;
+                record.banner = delimiter.and_then(|range| banner(&text[range])).map(BString::from);
+                if !complete {
+                    // What is wanted has just become more: this ad is read as a whole.
+                    record.ad = self.memo.whole(&text[start..used], manner);
                 }
-                let length = memchr::memchr(b'\n', &text[at..]);
-                let raw = without_cr(&text[at..length.map_or(text.len(), |length| at + length)]);
-                at = length.map_or(text.len(), |length| at + length + 1);
-                line += 1;
-                match self.delimiter.line(raw, record.line > 0) {
-                    Line::End => {
-                        record.banner = banner(raw).map(BString::from).or(record.banner);
-                        ended = record.line > 0;
-                        continue;
-                    }
-                    Line::Nothing => continue,
-                    Line::Attribute => {}
+                for (number, range, error) in bad {
+                    record.errors.push(AdError::of_line(&text[range], self.window.line + number, &error));
                 }
-                if record.line == 0 {
-                    record.line = line - 1;
-                    record.banner = None;
-                }
-                let exact = if self.exact { exact_line(raw, self.dialect) } else { Ok(()) };
-                let taken = exact.and_then(|()| record.ad.take_line(raw, &mut self.memo));
-                if let Err(error) = taken {
-                    record.errors.push(AdError::of_line(raw, line - 1, &error));
-                }
+                self.last = used - start;
             }
-            self.window.skip(at);
-            self.window.line = line;
-            self.region -= at;
-            if ended {
-                self.memo.end(&record.ad);
+            self.window.skip(used);
+            self.window.line += lines;
+            self.region -= used;
+            if record.line > 0 {
+                if skim.is_none() {
+                    self.memo.end(&record.ad);
+                }
                 return Ok(Some(record));
             }
         }
-        Ok((record.line > 0).then_some(record))
     }
 }
 

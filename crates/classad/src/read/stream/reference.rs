@@ -8,10 +8,10 @@ use bstr::{BString, ByteSlice};
 use super::block::Window;
 use super::deal::{Dealer, Hand};
 use super::extent::{Brackets, Elements};
-use super::skim::Manner;
 use super::{Delimiter, Form, Line, Skim, without_cr};
 use crate::ad::ClassAd;
 use crate::read::format::{json, new, xml};
+use crate::read::lines::{Keep, Manner};
 use crate::read::memo::Memo;
 use crate::syntax::{Dialect, ParseError, numbers};
 
@@ -80,7 +80,7 @@ impl<R: Read> ReferenceReader<R> {
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
-        self.memo = Memo::new(dialect);
+        self.memo = Memo::new(dialect, false);
         self
     }
 
@@ -102,8 +102,9 @@ impl<R: Read> ReferenceReader<R> {
         if self.end {
             return Ok(Step { end: true, banner: self.banner.clone(), ..Step::default() });
         }
-        let mut ad = ClassAd::new();
+        let mut ad = self.memo.begin();
         let (attributes, error) = self.insert(&mut ad)?;
+        self.memo.end(&ad);
         let status = match (attributes, error) {
             (1.., _) => attributes,
             _ if self.end => 0,
@@ -149,13 +150,9 @@ impl<R: Read> ReferenceReader<R> {
             if self.region == 0 {
                 self.region = self.window.whole_ads(&self.delimiter)?;
             }
-            let manner = Manner {
-                delimiter: &self.delimiter,
-                exact: false,
-                nul: self.window.has_nul(),
-                dialect: self.dialect,
-            };
-            let (found, complete) = skim.part(self.window.part(0..self.region), manner, &mut used);
+            let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
+            let text = self.window.part(0..self.region);
+            let (found, complete) = skim.part(text, manner, (self.dialect, false), &mut used);
             if !complete || !found.bad.is_empty() {
                 // From where it begins, so that habits are those of the whole.
                 break;
@@ -214,34 +211,26 @@ impl<R: Read> ReferenceReader<R> {
         };
         let mut attributes: i32 = 0;
         loop {
-            let text = match line.take() {
-                Some(first) => first,
-                None => {
-                    let good = self.good_lines(ad)?;
-                    if good > 0 {
-                        attributes = attributes.saturating_add(good);
+            let bad = match line.take() {
+                Some(first) => match self.memo.take(&first, None, Keep::All, ad) {
+                    Ok(()) => {
+                        attributes = attributes.saturating_add(1);
                         continue;
                     }
-                    let Some(text) = self.line()? else {
-                        self.end = true;
+                    Err(_) => first,
+                },
+                None => {
+                    let (good, ended, bad) = self.lines(ad)?;
+                    attributes = attributes.saturating_add(good);
+                    if ended {
                         return Ok((attributes, 0));
-                    };
-                    match self.classify(&text, !ad.is_empty()) {
-                        Line::End => {
-                            self.end = self.window.is_at_end()?;
-                            return Ok((attributes, 0));
-                        }
-                        Line::Nothing => continue,
-                        Line::Attribute => text,
                     }
+                    let Some(bad) = bad else { continue };
+                    bad
                 }
             };
-            if ad.take_line(&text, &mut self.memo).is_ok() {
-                attributes = attributes.saturating_add(1);
-                continue;
-            }
             if self.delimiter == Delimiter::Queue {
-                if self.behind_bad_line(&text, !ad.is_empty())? {
+                if self.behind_bad_line(&bad, !ad.is_empty())? {
                     self.end = self.window.is_at_end()?;
                     return Ok((attributes, 0));
                 }
@@ -259,31 +248,25 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Takes the next lines where they stand as long as they are good attributes, as nearly all are; how many.
-    fn good_lines(&mut self, ad: &mut ClassAd) -> io::Result<i32> {
+    /// Takes the next lines as long as they are good: how many attributes, whether the ad has ended, and the bad line behind them.
+    fn lines(&mut self, ad: &mut ClassAd) -> io::Result<(i32, bool, Option<Vec<u8>>)> {
+        let length = self.window.whole_lines()?;
+        if length == 0 {
+            self.end = true;
+            return Ok((0, true, None));
+        }
+        let text = self.window.part(0..length);
+        let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: true };
+        let found = self.memo.read(text, manner, Keep::All, ad);
         if matches!(self.delimiter, Delimiter::Prefix(_)) {
-            return Ok(0);
+            self.banner = found.delimiter.map(|range| text[range].into()).unwrap_or_default();
         }
-        if !self.window.has_nul() {
-            let text = self.window.rest();
-            let (mut used, mut count) = (0, 0);
-            while let Some(length) = ad.take_next(&text[used..], &self.memo) {
-                used += length;
-                count += 1;
-            }
-            if count > 0 {
-                self.window.skip(used);
-                return Ok(count);
-            }
+        let bad = found.bad.into_iter().next().map(|(_, range, _)| text[range].to_vec());
+        self.window.skip(found.used);
+        if found.ended {
+            self.end = self.window.is_at_end()?;
         }
-        let Some((length, whole)) = self.window.peek_line()? else { return Ok(0) };
-        let text = without_cr(self.window.part(0..length));
-        let good = self.delimiter.line(text, !ad.is_empty()) == Line::Attribute
-            && ad.take_line(text, &mut self.memo).is_ok();
-        if good {
-            self.window.skip(whole);
-        }
-        Ok(i32::from(good))
+        Ok((found.attributes, found.ended, bad))
     }
 
     /// The next line without its end.
