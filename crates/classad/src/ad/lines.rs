@@ -134,7 +134,8 @@ impl ClassAd {
     /// Says where the text stops being an expression; the ad is left as it was.
     pub fn insert_old(&mut self, name: &[u8], text: &[u8], dialect: Dialect) -> Result<bool, ParseError> {
         if let Some(plain) = plain_literal(text) {
-            self.put_plain(name, None, plain.scalar(&mut Vec::new()));
+            let mut buffer = Vec::new();
+            self.put_plain(name, None, plain.map(|quoted| quoted.string(&mut buffer)));
             return Ok(true);
         }
         let (expr, _) = Expr::parse_prefix(text, dialect.old())?;

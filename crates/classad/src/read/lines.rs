@@ -11,7 +11,8 @@ use crate::ad::{ClassAd, LineError, Parts, Slot, exact_line, parts, shifted, to_
 use crate::read::delimiter::{Delimiter, Line, without_cr};
 use crate::read::memo::{Known, Memo, NONE};
 use crate::syntax::expr::Repr;
-use crate::syntax::literal::{Plain, plain_line, plain_literal};
+use crate::syntax::literal::{plain_line, plain_literal};
+use crate::syntax::scalar::Scalar;
 use crate::syntax::{AttrName, Expr};
 
 /// Which attributes are kept.
@@ -137,18 +138,21 @@ impl Memo {
         let (plain, used) = plain_line(&text[from..])?;
         let is_usual = *text.get(from + used)? == b'\n';
         let length = from + used + if is_usual { 1 } else { 2 };
+        let mut buffer = Vec::new();
         let (known, new) = self.come(number)?;
         match (keep, plain, new) {
             // The line is what the ad prints.
-            (Keep::All, Plain::Str(_), Some(hash)) if is_usual && known.is_usual => {
+            (Keep::All, Scalar::Str(quoted), Some(hash))
+                if is_usual && known.is_usual && quoted.plain().is_some() =>
+            {
                 ad.put_new_line(from, hash, &text[..length]);
             }
-            (Keep::All, Plain::Int(integer), Some(hash)) => {
+            (Keep::All, Scalar::Int(integer), Some(hash)) => {
                 ad.put_new(known.name(), hash, Slot::Int(integer));
             }
             _ => {
                 if let Some(name) = known.kept(keep) {
-                    ad.put_plain(name, new, plain.scalar(&mut Vec::new()));
+                    ad.put_plain(name, new, plain.map(|quoted| quoted.string(&mut buffer)));
                 }
             }
         }
@@ -176,9 +180,10 @@ impl Memo {
         let is_whole = !self.exact || number != NONE && from + value.len() == line.len();
         // What is plain to see of a line that came as expected has been seen, unless NUL bytes stood before it.
         let plain = if is_whole && (known.is_none() || self.nul) { plain_literal(value) } else { None };
+        let mut buffer = Vec::new();
         if let Some(plain) = plain {
             if let Some(name) = self.kept(number, name, keep) {
-                ad.put_plain(name, new, plain.scalar(&mut Vec::new()));
+                ad.put_plain(name, new, plain.map(|quoted| quoted.string(&mut buffer)));
             }
             return Ok(());
         }

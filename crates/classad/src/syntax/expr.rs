@@ -33,7 +33,8 @@ impl Expr {
         if text.iter().any(|b| matches!(b, b'\n' | 0)) {
             return None;
         }
-        plain_literal(text).map(|plain| Expr::scalar(plain.scalar(&mut Vec::new())))
+        let mut buffer = Vec::new();
+        plain_literal(text).map(|plain| Expr::scalar(plain.map(|quoted| quoted.string(&mut buffer))))
     }
 
     /// The expression that is this scalar and nothing else.

@@ -2,41 +2,32 @@
 
 use crate::syntax::scalar::Scalar;
 
-/// A literal as it stands in a text.
+/// What stands between quotation marks in a text of the old syntax.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Plain<'t> {
-    Undefined,
-    Bool(bool),
-    Int(i64),
-    /// Digits around a point.
-    Real(&'t [u8]),
-    /// What stands between the quotation marks.
-    Str(&'t [u8]),
-    /// The same, with quotation marks behind backslashes.
-    Escaped(&'t [u8]),
+pub(crate) struct Quoted<'t> {
+    text: &'t [u8],
+    /// Quotation marks are in it, behind backslashes.
+    has_quotes: bool,
 }
 
-impl<'t> Plain<'t> {
-    /// The value; where a string is another one than stands in the text, it is put into an empty buffer.
+impl<'t> Quoted<'t> {
+    /// The string that is meant, if it stands there as it is.
     #[inline]
-    pub(crate) fn scalar<'b>(self, buffer: &'b mut Vec<u8>) -> Scalar<&'b [u8]>
+    pub(crate) fn plain(self) -> Option<&'t [u8]> {
+        (!self.has_quotes).then_some(self.text)
+    }
+
+    /// The string that is meant; where it is another one than stands in the text, it is put into a buffer.
+    #[inline]
+    pub(crate) fn string<'b>(self, buffer: &'b mut Vec<u8>) -> &'b [u8]
     where
         't: 'b,
     {
-        match self {
-            Plain::Undefined => Scalar::Undefined,
-            Plain::Bool(truth) => Scalar::Bool(truth),
-            Plain::Int(integer) => Scalar::Int(integer),
-            Plain::Real(text) => {
-                // Digits and a point are text, and a number.
-                Scalar::Real(std::str::from_utf8(text).unwrap_or_default().parse().unwrap_or_default())
-            }
-            Plain::Str(text) => Scalar::Str(text),
-            Plain::Escaped(text) => {
-                unescape(text, buffer);
-                Scalar::Str(buffer)
-            }
+        if self.has_quotes {
+            unescape(self.text, buffer);
+            return buffer;
         }
+        self.text
     }
 }
 
@@ -53,19 +44,19 @@ fn unescape(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
-pub(crate) fn plain_literal(text: &[u8]) -> Option<Plain<'_>> {
+pub(crate) fn plain_literal(text: &[u8]) -> Option<Scalar<Quoted<'_>>> {
     plain_line(text).filter(|(_, used)| *used == text.len()).map(|(plain, _)| plain)
 }
 
 /// The literal that a text begins with if its line ends there, and its length.
 #[inline(always)]
-pub(crate) fn plain_line(text: &[u8]) -> Option<(Plain<'_>, usize)> {
+pub(crate) fn plain_line(text: &[u8]) -> Option<(Scalar<Quoted<'_>>, usize)> {
     match *text.first()? {
         b'"' => string(text),
         b'0'..=b'9' | b'-' => number(text),
-        b't' | b'T' => word(text, b"true", Plain::Bool(true)),
-        b'f' | b'F' => word(text, b"false", Plain::Bool(false)),
-        b'u' | b'U' => word(text, b"undefined", Plain::Undefined),
+        b't' | b'T' => word(text, b"true", Scalar::Bool(true)),
+        b'f' | b'F' => word(text, b"false", Scalar::Bool(false)),
+        b'u' | b'U' => word(text, b"undefined", Scalar::Undefined),
         _ => None,
     }
 }
@@ -82,7 +73,7 @@ fn ends(text: &[u8], at: usize) -> bool {
 /// A string of the old syntax: a backslash is special only before a quotation mark that does not end the line, and not between
 /// two of them (reference: `Lexer::tokenizeString`, lexer.cpp).
 #[inline(always)]
-fn string(text: &[u8]) -> Option<(Plain<'_>, usize)> {
+fn string(text: &[u8]) -> Option<(Scalar<Quoted<'_>>, usize)> {
     let mut fresh = 1;
     loop {
         let quote = fresh + memchr::memchr2(b'"', b'\n', &text[fresh..])?;
@@ -90,8 +81,8 @@ fn string(text: &[u8]) -> Option<(Plain<'_>, usize)> {
             return None;
         }
         if ends(text, quote + 1) {
-            let inner = &text[1..quote];
-            return Some((if fresh == 1 { Plain::Str(inner) } else { Plain::Escaped(inner) }, quote + 1));
+            let quoted = Quoted { text: &text[1..quote], has_quotes: fresh > 1 };
+            return Some((Scalar::Str(quoted), quote + 1));
         }
         if quote == fresh || text[quote - 1] != b'\\' {
             return None;
@@ -100,14 +91,14 @@ fn string(text: &[u8]) -> Option<(Plain<'_>, usize)> {
     }
 }
 
-fn word<'t>(text: &[u8], word: &[u8], meant: Plain<'t>) -> Option<(Plain<'t>, usize)> {
+fn word<'t>(text: &[u8], word: &[u8], meant: Scalar<Quoted<'t>>) -> Option<(Scalar<Quoted<'t>>, usize)> {
     let is = text.get(..word.len())?.eq_ignore_ascii_case(word) && ends(text, word.len());
     is.then_some((meant, word.len()))
 }
 
 /// A number: up to 18 digits, none of them in front for nothing, as such are octal; or digits around a point.
 #[inline(always)]
-fn number(text: &[u8]) -> Option<(Plain<'_>, usize)> {
+fn number(text: &[u8]) -> Option<(Scalar<Quoted<'_>>, usize)> {
     let sign = usize::from(text[0] == b'-');
     let mut value = 0_i64;
     let mut whole = 0;
@@ -125,12 +116,14 @@ fn number(text: &[u8]) -> Option<(Plain<'_>, usize)> {
     }
     if ends(text, at) {
         let value = if sign > 0 { value.wrapping_neg() } else { value };
-        return (whole <= 18).then_some((Plain::Int(value), at));
+        return (whole <= 18).then_some((Scalar::Int(value), at));
     }
     if text[at] != b'.' {
         return None;
     }
     let fraction = text[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let end = at + 1 + fraction;
-    (fraction > 0 && ends(text, end)).then(|| (Plain::Real(&text[..end]), end))
+    let is_real = fraction > 0 && ends(text, end);
+    let real = if is_real { std::str::from_utf8(&text[..end]).ok()?.parse().ok() } else { None };
+    real.map(|real| (Scalar::Real(real), end))
 }
