@@ -1,7 +1,11 @@
 //! How much a directory holds, as the reference counts it (`Directory::GetDirectorySize`): sizes of files, and all entries.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::clock;
@@ -19,14 +23,44 @@ pub struct DiskUsage {
 #[derive(Debug)]
 pub struct Walk {
     open: Option<fs::ReadDir>,
-    waiting: Vec<PathBuf>,
+    at: Place,
+    waiting: Vec<Place>,
     usage: DiskUsage,
+}
+
+/// A directory: by a path, below an open directory where that is deeper than the kernel takes paths.
+#[derive(Clone, Debug)]
+struct Place {
+    below: Option<Rc<fs::File>>,
+    path: PathBuf,
+}
+
+/// Longer paths begin anew at an open directory; no name has more than 255 bytes.
+const LONG: usize = 3000;
+
+impl Place {
+    fn whole(&self) -> PathBuf {
+        match &self.below {
+            Some(open) => Path::new(&format!("/proc/self/fd/{}", open.as_raw_fd())).join(&self.path),
+            None => self.path.clone(),
+        }
+    }
+
+    fn inner(&self, name: &OsStr) -> Place {
+        if self.path.as_os_str().len() < LONG {
+            return Place { below: self.below.clone(), path: self.path.join(name) };
+        }
+        let flags = nix::libc::O_DIRECTORY | nix::libc::O_NOFOLLOW;
+        let open = fs::File::options().read(true).custom_flags(flags).open(self.whole());
+        Place { below: open.ok().map(Rc::new), path: name.into() }
+    }
 }
 
 impl Walk {
     /// At its beginning.
     pub fn new(directory: &Path) -> Self {
-        Walk { open: None, waiting: vec![directory.to_owned()], usage: DiskUsage::default() }
+        let at = Place { below: None, path: directory.to_owned() };
+        Walk { open: None, at: at.clone(), waiting: vec![at], usage: DiskUsage::default() }
     }
 
     /// Looks on for so long; what the directory holds when its end is reached.
@@ -37,7 +71,10 @@ impl Walk {
                 Some(entry) => self.count(&entry),
                 // What is gone or closed meanwhile holds nothing.
                 None => match self.waiting.pop() {
-                    Some(next) => self.open = fs::read_dir(next).ok(),
+                    Some(next) => {
+                        self.open = fs::read_dir(next.whole()).ok();
+                        self.at = next;
+                    }
                     None => return Some(self.usage),
                 },
             }
@@ -52,7 +89,7 @@ impl Walk {
         self.usage.entries += 1;
         let Ok(status) = entry.metadata() else { return };
         if status.is_dir() {
-            self.waiting.push(entry.path());
+            self.waiting.push(self.at.inner(&entry.file_name()));
         } else if !status.is_symlink() {
             self.usage.bytes = self.usage.bytes.saturating_add(status.len());
         }
@@ -72,6 +109,24 @@ mod tests {
         std::os::unix::fs::symlink("/", home.path().join("d")).unwrap();
         let usage = Walk::new(home.path()).go_on(Duration::from_secs(60)).unwrap();
         assert_eq!(usage, DiskUsage { bytes: 8, entries: 4 });
+    }
+
+    #[test]
+    fn what_lies_deeper_than_paths_reach_counts_too() {
+        let home = tempfile::tempdir().unwrap();
+        let (part, mut at) = ("d".repeat(200), home.path().to_owned());
+        let mut held = None;
+        for _ in 0..40 {
+            fs::create_dir(at.join(&part)).unwrap();
+            let open = fs::File::open(at.join(&part)).unwrap();
+            at = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+            held = Some(open);
+        }
+        fs::write(at.join("file"), "12345").unwrap();
+        drop(held);
+        let usage = Walk::new(home.path()).go_on(Duration::from_secs(60)).unwrap();
+        assert_eq!(usage, DiskUsage { bytes: 5, entries: 41 });
+        assert!(super::super::tree::remove_tree(&home.path().join(part)).is_empty());
     }
 
     #[test]

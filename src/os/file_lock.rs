@@ -2,16 +2,18 @@
 //!
 //! Reference: `file_lock.cpp` (`FileLock::CreateHashName`, `initLockFile`), `lock_file.cpp`.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
+use nix::fcntl::{AT_FDCWD, FcntlArg, OFlag, fcntl, openat};
 use nix::libc;
+use nix::sys::stat::{Mode, mkdirat, umask};
+use nix::unistd::mkdir;
 
 /// Who holds a lock for longer is not waited for; 25.14 waits for ever.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,16 +31,7 @@ impl FileLock {
     /// # Errors
     /// Somebody holds it for too long; the system has no locks.
     pub fn of(path: &Path, open_file: &File, place: Option<&Path>) -> io::Result<FileLock> {
-        let other = place.map(|place| stand_in(path, place));
-        // Anybody may write there: what leads elsewhere is not followed.
-        let is_safe = |other: &PathBuf| {
-            let mut inside =
-                other.ancestors().skip(1).take_while(|at| place.is_some_and(|top| at.starts_with(top)));
-            inside.all(|at| fs::symlink_metadata(at).is_ok_and(|status| status.is_dir()))
-        };
-        let other = other.filter(|other| make_parents(other).is_ok() && is_safe(other));
-        let other = other.and_then(|other| open(&other).ok());
-        match other {
+        match place.and_then(|place| open_stand_in(place, &stand_in(path)).ok()) {
             Some(file) => Self::wait(file, path),
             None => Self::wait(open_file.try_clone()?, path),
         }
@@ -81,7 +74,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The file that stands for another: a number made of its name, in directories of two digits each.
-fn stand_in(path: &Path, place: &Path) -> PathBuf {
+fn stand_in(path: &Path) -> [String; 3] {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let hash = real.as_os_str().as_bytes().iter().fold(0u64, |hash, byte| {
         let letter = i64::from(byte.cast_signed()).cast_unsigned();
@@ -91,31 +84,49 @@ fn stand_in(path: &Path, place: &Path) -> PathBuf {
     while digits.len() < 5 {
         digits += &hash.to_string();
     }
-    place.join(&digits[..2]).join(&digits[2..4]).join(format!("{}.lockc", &digits[4..]))
+    [digits[..2].to_owned(), digits[2..4].to_owned(), format!("{}.lockc", &digits[4..])]
 }
 
-/// Makes the directories of a lock, which are everybody's.
-fn make_parents(file: &Path) -> io::Result<()> {
-    let mut missing: Vec<&Path> = file.ancestors().skip(1).take_while(|place| !place.exists()).collect();
-    while let Some(place) = missing.pop() {
-        match fs::create_dir(place) {
-            Ok(()) => fs::set_permissions(place, Permissions::from_mode(0o777))?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+/// Makes the directories of a lock, which are everybody's, and opens its file. Anybody may write there: each step is taken from the
+/// directory that was opened before, no link is followed, and what is there already keeps its mode.
+fn open_stand_in(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
+    let everybody = Mode::from_bits_truncate(0o777);
+    let directory = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mut missing: Vec<&Path> = place.ancestors().take_while(|place| !place.exists()).collect();
+    let mask = umask(Mode::empty());
+    let made = (|| -> nix::Result<File> {
+        while let Some(place) = missing.pop() {
+            match mkdir(place, everybody) {
+                Ok(()) | Err(Errno::EEXIST) => {}
+                Err(errno) => return Err(errno),
+            }
         }
-    }
-    Ok(())
+        let mut at = openat(AT_FDCWD, place, directory, Mode::empty())?;
+        for part in [first, second] {
+            match mkdirat(&at, part.as_str(), everybody) {
+                Ok(()) | Err(Errno::EEXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+            at = openat(&at, part.as_str(), directory, Mode::empty())?;
+        }
+        let flags =
+            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        Ok(File::from(openat(&at, name.as_str(), flags, Mode::from_bits_truncate(0o666 & !mask.bits()))?))
+    })();
+    umask(mask);
+    made.map_err(io::Error::from)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
     fn the_name_of_a_lock_is_that_of_the_reference() {
         // sdbm of "/a": 47 * 65599 + 97.
-        let place = stand_in(Path::new("/a"), Path::new("/locks"));
-        assert_eq!(place, Path::new("/locks/30/83/250.lockc"));
+        assert_eq!(stand_in(Path::new("/a")), ["30", "83", "250.lockc"]);
     }
 
     #[test]
@@ -131,9 +142,17 @@ mod tests {
         let (elsewhere, links) = (home.path().join("elsewhere"), home.path().join("links"));
         fs::create_dir(&elsewhere).unwrap();
         fs::create_dir(&links).unwrap();
-        let first = stand_in(&path, &links).strip_prefix(&links).unwrap().iter().next().unwrap().to_owned();
-        std::os::unix::fs::symlink(&elsewhere, links.join(first)).unwrap();
+        let [first, second, _] = stand_in(&path);
+        std::os::unix::fs::symlink(&elsewhere, links.join(&first)).unwrap();
         FileLock::of(&path, &file, Some(&links)).unwrap();
-        assert_eq!(fs::read_dir(&elsewhere).unwrap().flatten().filter(|one| one.path().is_file()).count(), 0);
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        // What is there already keeps its mode, whoever has put it there.
+        fs::remove_file(links.join(&first)).unwrap();
+        fs::create_dir(links.join(&first)).unwrap();
+        fs::set_permissions(links.join(&first), fs::Permissions::from_mode(0o700)).unwrap();
+        FileLock::of(&path, &file, Some(&links)).unwrap();
+        let mode = |place: &Path| fs::metadata(place).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(&links.join(&first)), 0o700);
+        assert_eq!(mode(&links.join(&first).join(second)), 0o777);
     }
 }

@@ -97,6 +97,8 @@ impl ExecutionPoint {
         let sub = (1..).find(|sub| !used.contains(sub)).unwrap_or(u32::MAX);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".into()) };
+        // A slot that is matched is closed to all but its claim (`Resource::willingToRun`).
+        parent.restore_requirements(core);
         let mut edited = job.clone();
         let shared = core.world.clone();
         let world = Frozen { world: &*shared, now: core.now };

@@ -17,7 +17,12 @@ pub enum Left {
         directory: PathBuf,
         /// The job's user id.
         uid: u32,
+        /// The PID namespace of the starter.
+        #[serde(default)]
+        pid_namespace: Option<u64>,
     },
+    /// What came of the job was told; the file stays for the sake of something that could not be removed.
+    Told,
     /// The job that it runs.
     Job {
         /// Its id.
@@ -84,6 +89,9 @@ pub struct Unfinished {
 
 /// What the records of a starter that was killed say of its job, if it had one.
 pub fn unfinished(records: &[Left]) -> Option<Unfinished> {
+    if records.contains(&Left::Told) {
+        return None;
+    }
     let (id, ad) = records.iter().rev().find_map(|record| match record {
         Left::Job { id, ad } => Some((id, ad)),
         _ => None,

@@ -151,6 +151,11 @@ pub struct Starter<'w> {
 }
 
 impl<'w> Starter<'w> {
+    /// Whether a hook tells how the job ends.
+    pub fn has_exit_hook(&self) -> bool {
+        self.setup.hooks.exit.is_some()
+    }
+
     /// A machine that has not begun.
     pub fn new(mut setup: Setup<'w>) -> Self {
         // A shadow brings the slot's ad along.

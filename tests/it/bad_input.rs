@@ -81,10 +81,14 @@ fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
     assert!(stderr.contains("job 1.0: succeeded"), "{stderr}");
 }
 
-/// A full disk where the starter's directory should be: the job is lost, which is said and is the exit status.
+/// A full disk where the starter's directory should be: the job is lost, which is said and is the exit status. With a journal it stands
+/// beside that.
 #[test]
 fn a_full_disk_costs_the_job_and_not_the_loop() {
     let point = Point::new().job("1", JOB).job("2", JOB);
+    let open_to_all = point.path("log/htc-slot-run");
+    std::fs::create_dir_all(&open_to_all).unwrap();
+    std::fs::set_permissions(&open_to_all, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     std::fs::create_dir(point.path("tiny")).unwrap();
     let ours = point.command();
     let mount = "mount -t tmpfs -o size=16k none \"$0\" && mkdir -m 1777 \"$0/d\" && \

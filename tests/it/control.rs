@@ -120,6 +120,9 @@ fn every_verb_stands_in_the_help_and_those_of_other_tools_have_a_hint() {
     }
 }
 
+const EVICT_TOGETHER: &str = "#!/bin/sh\nd=${0%/*}/../out\ncat > $d/evict.$$\n\
+                              while set -- $d/evict.*; [ $# -lt 2 ]; do sleep 0.05; done\n";
+
 /// A job of higher rank that waits for the retirement of the present one has no starter yet. Seen on 8b17ada: nobody said that it
 /// was lost.
 #[test]
@@ -130,6 +133,8 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_
     let mut point = Point::new()
         .job("1", &job(1))
         .hook("starter", "#!/bin/sh\ncat > /dev/null\nexec sleep 1000\n")
+        // Each waits for the other: they are called at once.
+        .hook("evict", EVICT_TOGETHER)
         .knob("RANK = Prio")
         .knob("MaxJobRetirementTime = 100000")
         .arguments([]);
@@ -236,6 +241,7 @@ fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
     )
     .unwrap();
     let ad = point.path("job.ad").display().to_string();
+    assert_eq!(stdout(&point.ask(["match", "slot1"])), "");
     assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad])), "slot1_1\n");
     assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad])), "slot1_2\n");
     let refused = point.ask(["claim", "slot1", "--ads", &ad]);

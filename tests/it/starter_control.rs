@@ -207,6 +207,20 @@ fn a_held_job_is_released_runs_again_and_is_removed() {
 }
 
 #[test]
+fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
+    let place = shadow("done").hook("SHADOW_PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
+    let place = place.option(&["--hook-timeout", "1"]).knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let pipe = place.pipe();
+    fs::rename(&pipe, place.path("iwd/calls.pipe")).unwrap();
+    let child = place.start(&format!("{}\n{QUEUED}", shell("exit 0")));
+    assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
+    let mut stream = UnixStream::connect(place.path("own/control")).unwrap();
+    stream.write_all(b"{\"command\": \"remove\"}\n").unwrap();
+    let ran = place.finish(child);
+    assert!(ran.told.contains("it ran longer than its time-out"), "{}", ran.told);
+}
+
+#[test]
 fn a_job_goes_on_for_its_grace_when_whoever_started_it_is_gone_and_is_ended_then() {
     let place = Place::new().noting().option(&["--orphan-grace", "0"]);
     let pipe = place.pipe();

@@ -139,6 +139,7 @@ fn starter(place: &Place) -> Left {
         started: 1,
         directory: place.path(&format!("execute/dir_{NOBODY}")),
         uid: nix::unistd::geteuid().as_raw(),
+        pid_namespace: None,
     }
 }
 
@@ -203,7 +204,8 @@ fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
     let directory = place.path(&format!("execute/dir_{pid}"));
     let uid = nix::unistd::geteuid().as_raw();
     let job = Left::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
-    let path = forge(&place, pid, &[Left::Starter { pid, started, directory, uid }, job]);
+    let path =
+        forge(&place, pid, &[Left::Starter { pid, started, directory, uid, pid_namespace: None }, job]);
     let (status, said, ads) = clean_with_ads(&place);
     assert_eq!(status, 0, "{said}");
     assert!(said.contains("job 7.1") && ads.contains("ClusterId = 7"), "{said}");
@@ -225,7 +227,8 @@ fn what_a_starter_left_whose_execute_is_gone_too_is_removed_by_whoever_cleans() 
     let (file, there) =
         (directory.join(format!("dir_{number}.left")), directory.join(format!("dir_{number}.1.left")));
     let records = |directory: PathBuf| {
-        let starter = Left::Starter { pid: number.cast_signed(), started: 1, directory, uid: 0 };
+        let starter =
+            Left::Starter { pid: number.cast_signed(), started: 1, directory, uid: 0, pid_namespace: None };
         let job = Left::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
         [starter, job].iter().flat_map(|record| frame(record).unwrap()).collect::<Vec<_>>()
     };

@@ -20,7 +20,7 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
-    HookAccount, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunJournal,
+    HookAccount, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
     StarterProgram, check_directories, check_room, clean_execute, default_socket, hook_account,
     journal_error, make_state_directory, run as run_live, state_directory,
 };
@@ -99,7 +99,9 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
     let (control, unheard) = control_socket(cli, log.as_deref());
     warnings.extend(unheard);
     load::warn(session, &warnings);
-    let private = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
+    // Beside the journal, which counts on it: what tidies temporary directories up does not come there.
+    let beside = journal.as_ref().map_or_else(std::env::temp_dir, |journal| journal.directory().to_owned());
+    let private = Private::new(&beside).context("cannot make a directory for the run")?;
     let options = Options {
         lease: lease(&view),
         sleeper,
@@ -128,7 +130,13 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
     let outcome = run_live(machine, options, Measure::new(input_devices(&view)), events);
     drop(private);
-    outcome.context("the main loop")
+    outcome.map_err(|error| match error {
+        RunError::Listen(path, cause) => {
+            let what = format!("cannot listen at '{}'", path.display());
+            Problem::unreadable(what).caused_by(cause).into()
+        }
+        RunError::Reactor(_) => error.into(),
+    })
 }
 
 /// EXECUTE and LOG, which must be there.

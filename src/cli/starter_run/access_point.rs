@@ -229,7 +229,7 @@ impl Run<'_> {
             log,
             owner,
             environment: first.environment.for_hooks(quirks),
-            hook_limit: found.limit,
+            hook_limit: [found.limit, self.cli.job.hook_timeout].into_iter().flatten().min(),
             hook_credentials: Box::new(hook_credentials),
             vacate: Duration::from_secs(int(view, "MachineMaxVacateTime", 600).max(0).unsigned_abs()),
             skew_us: first.skew_us,

@@ -111,7 +111,7 @@ pub(super) struct JobOptions {
     /// Move files for a starter: for its own use
     #[arg(long, hide = true)]
     pub(super) carry: bool,
-    /// Give up PREPARE_JOB after this long; HTCondor waits for ever
+    /// Give up prepare hooks after this long; HTCondor waits for ever
     #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,
     /// Listen at this socket for --ask; with --ask: where the starter listens

@@ -261,11 +261,12 @@ impl Run<'_> {
         }
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
         let mut socket = control::socket(self.cli.job.control.as_ref(), &mut reactor)?;
+        let tells = machine.has_exit_hook();
         let beside = Beside { control: socket.as_mut(), companion: None };
         let mut finished = run_with(machine, carrier, world, (&mut reactor, stream), beside)
             .context("cannot wait for children")?;
-        if let Some(private) = std::env::var_os(PRIVATE) {
-            // From here on the slot runner loses nothing that somebody has not been told.
+        if let Some(private) = std::env::var_os(PRIVATE).filter(|_| tells) {
+            // JOB_EXIT has told the job's queue: from here on the slot runner loses nothing that nobody knows.
             drop(std::fs::remove_file(job_note(Path::new(&private))));
         }
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.is_heard()) {

@@ -1,7 +1,10 @@
 //! A job's group over all hierarchies.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -321,31 +324,47 @@ fn missing(place: &Path, base: &str) -> Vec<PathBuf> {
     all
 }
 
-/// A group and all below it, the deepest first.
-fn tree(group: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    let mut waiting = vec![group.to_owned()];
-    while let Some(directory) = waiting.pop() {
-        // A link is none of the kernel's, which makes no others here.
-        let inside = fs::read_dir(&directory).into_iter().flatten().flatten();
-        waiting.extend(
-            inside
-                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-                .map(|entry| entry.path()),
-        );
-        all.push(directory);
+/// Visits all groups below one, the deepest first: each by a path that leads through the open directory around it, as a job can
+/// nest them deeper than the kernel takes paths.
+fn visit_below(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()> {
+    let open = |path: &Path| {
+        fs::File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)
+    };
+    let of = |open: &fs::File| PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+    let inside = |directory: &fs::File| -> Vec<OsString> {
+        let entries = fs::read_dir(of(directory)).into_iter().flatten().flatten();
+        let groups = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        groups.map(|entry| entry.file_name()).collect()
+    };
+    let mut at = open(group)?;
+    let mut waiting = vec![inside(&at)];
+    let mut names: Vec<OsString> = Vec::new();
+    while let Some(list) = waiting.last_mut() {
+        if let Some(name) = list.pop() {
+            // One that is gone meanwhile holds nothing.
+            if let Ok(inner) = open(&of(&at).join(&name)) {
+                waiting.push(inside(&inner));
+                names.push(name);
+                at = inner;
+            }
+            continue;
+        }
+        waiting.pop();
+        if let Some(name) = names.pop() {
+            at = open(&of(&at).join(".."))?;
+            visit(&of(&at).join(name));
+        }
     }
-    all.reverse();
-    all
+    Ok(())
 }
 
 /// The processes in a group and below it.
 fn members_below(group: &Path) -> Vec<i32> {
-    let read = |directory: PathBuf| fs::read(directory.join("cgroup.procs")).unwrap_or_default();
-    tree(group)
-        .into_iter()
-        .flat_map(|directory| process_table::numbers(&read(directory)).collect::<Vec<i32>>())
-        .collect()
+    let read = |directory: &Path| fs::read(directory.join("cgroup.procs")).unwrap_or_default();
+    let mut members: Vec<i32> = process_table::numbers(&read(group)).collect();
+    // What is gone has none.
+    drop(visit_below(group, &mut |inner| members.extend(process_table::numbers(&read(inner)))));
+    members
 }
 
 /// Kills everything in a group and below it, round by round: one that forks is found again.
@@ -410,13 +429,37 @@ pub(super) fn remove_tree(version: &dyn Version, group: &Path) -> io::Result<()>
     }
     let until = Instant::now() + PATIENCE;
     loop {
-        let failure = tree(group).iter().filter_map(|directory| fs::remove_dir(directory).err()).next();
-        match failure {
+        let mut failure = None;
+        let visited = visit_below(group, &mut |inner| {
+            failure = failure.take().or(fs::remove_dir(inner).err());
+        });
+        match failure.or(visited.err()).or(fs::remove_dir(group).err()) {
             None => return Ok(()),
             Some(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Some(error) if Instant::now() >= until => return Err(error),
             Some(_) => kill_in(version, group),
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_deeper_than_paths_reach_are_visited_from_the_deepest() {
+        let home = tempfile::tempdir().unwrap();
+        let part = "g".repeat(200);
+        let mut open = fs::File::open(home.path()).unwrap();
+        for _ in 0..40 {
+            let at = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+            fs::create_dir(at.join("aside")).unwrap();
+            fs::create_dir(at.join(&part)).unwrap();
+            open = fs::File::open(at.join(&part)).unwrap();
+        }
+        let mut removed = 0;
+        visit_below(home.path(), &mut |inner| removed += i32::from(fs::remove_dir(inner).is_ok())).unwrap();
+        assert_eq!((removed, fs::read_dir(home.path()).unwrap().count()), (80, 0));
     }
 }

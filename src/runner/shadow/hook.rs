@@ -110,8 +110,9 @@ pub(super) fn call(
                     Some(reason) => Err(format!("{reason}; it said: {complaint}")),
                 });
             }
-            os::Event::Timeout => "it ran longer than its time-out",
             os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => "its end was asked for",
+            // Whatever else comes is no reason to wait longer.
+            _ if until.is_some_and(|until| until <= clock::tick()) => "it ran longer than its time-out",
             _ => continue,
         };
         if let Some(reason) = given_up {

@@ -179,7 +179,10 @@ impl<'w> Playing<'w> {
             limit: self.hook_limit,
             quirks: self.quirks,
         };
+        // Whoever asks for something meanwhile is heard afterwards.
+        self.control.iter_mut().for_each(|control| control.pause(reactor));
         let answer = hook::call(hook, &ad, &calling, reactor)?;
+        self.control.iter_mut().for_each(|control| control.resume(reactor));
         self.onlooker.told.extend(credentials.and_then(HookCredentials::take_away));
         let said = match &answer {
             Err(reason) => Some(reason.clone()),

@@ -6,7 +6,7 @@ use nix::sys::statvfs::statvfs;
 
 use crate::os::tree;
 use crate::quirks::{Quirk, Quirks};
-use crate::runner::starter::is_gone;
+use crate::runner::starter::{is_gone, is_held};
 use crate::starter::starter_of;
 
 /// Makes sure that the directories that jobs and hooks need are there.
@@ -78,7 +78,7 @@ pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let ours = starter_of(&name);
-        let gone = ours.is_some_and(|pid| is_gone(&entry.path(), pid));
+        let gone = ours.is_some_and(|pid| is_gone(&entry.path(), pid) && !is_held(execute, pid));
         if !gone && !quirks.has(Quirk::ExecuteEmptied) {
             match ours {
                 Some(pid) => used.push((entry.path(), pid)),

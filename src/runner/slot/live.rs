@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::libc;
@@ -92,21 +93,33 @@ pub(super) struct Live<'a> {
     end_reason: String,
 }
 
+/// Why an execution point cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its control socket cannot be made.
+    #[error("cannot listen at '{}'", .0.display())]
+    Listen(PathBuf, #[source] io::Error),
+    /// The reactor cannot be made, or `poll` fails.
+    #[error("the main loop")]
+    Reactor(#[from] io::Error),
+}
+
 /// Runs the execution point until it has ended.
 ///
 /// # Errors
-/// The reactor cannot be made, or `poll` fails.
+/// It cannot listen where it is to, or wait for anything.
 pub fn run(
     machine: ExecutionPoint,
     options: Options,
     measure: Measure,
     events: &mut EventStream,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, RunError> {
     let mut reactor = Reactor::new(&SIGNALS)?;
     let control = match &options.control {
-        Some(path) => Some(Control::open(path, requests::WHO, &mut reactor).map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot listen at '{}': {error}", path.display()))
-        })?),
+        Some(path) => Some(
+            Control::open(path, requests::WHO, &mut reactor)
+                .map_err(|error| RunError::Listen(path.clone(), error))?,
+        ),
         None => None,
     };
     let runner = |manager| {

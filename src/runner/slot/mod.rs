@@ -37,7 +37,7 @@ pub use at_rest::{at_rest, surroundings_of};
 pub use doctor::{Check as HealthCheck, Patient, Standing, examine};
 pub use execute::{check_directories, check_room, clean_execute};
 pub use idle::InputDevices;
-pub use live::{Outcome, run};
+pub use live::{Outcome, RunError, run};
 pub use measure::Measure;
 pub use options::{Check, Options, Reload};
 pub use private::{Private, remove_abandoned};

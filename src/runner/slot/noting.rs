@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use nix::libc;
+use rustc_hash::FxHashMap;
 
 use super::live::Live;
+use super::requests::Answer;
 use super::run_journal::Owed;
 use super::starters;
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::os::{self, Whom, clock, process_table};
+use crate::os::{self, ChildId, Token, Whom, clock, process_table};
 use crate::runner::events::{Event as Told, Kind};
 use crate::slot::{AcceptedJob, HookCall, HookRun, Notice, Record, SlotHook, SlotKey, StarterCall, job_id};
 
@@ -104,7 +106,8 @@ impl Live<'_> {
         }
     }
 
-    /// Tells what became of a run that was killed, and gives its jobs back before anything is fetched.
+    /// Tells what became of a run that was killed, and gives its jobs back before anything is fetched: all at once, as long as there is
+    /// patience, and nobody is in a hurry.
     ///
     /// # Errors
     /// The reactor fails.
@@ -113,13 +116,56 @@ impl Live<'_> {
         for event in recovered.told {
             self.tell(event);
         }
-        for owed in recovered.owed {
-            self.give_back(&owed)?;
+        let given: Vec<GivenBack> =
+            recovered.owed.into_iter().filter_map(|owed| self.give_back(owed)).collect();
+        let mut given: FxHashMap<ChildId, GivenBack> =
+            given.into_iter().map(|one| (one.child, one)).collect();
+        let mut until = clock::tick().plus(PATIENCE);
+        let mut killed = false;
+        while !given.is_empty() {
+            match self.reactor.next(Some(until))? {
+                os::Event::Exited { child, exit, .. } => {
+                    if let Some(one) = given.remove(&child) {
+                        let event = one.about(Told::new(clock::now(), Kind::HookEnd));
+                        self.tell(event.exit(crate::runner::events::exit_words(exit)));
+                        self.note_done(Record::HookEnds { run: one.run });
+                    }
+                }
+                os::Event::Signal(signal) => {
+                    self.early_signals.push(signal);
+                    let ends =
+                        |signal: &&i32| matches!(**signal, libc::SIGTERM | libc::SIGINT | libc::SIGQUIT);
+                    if signal == libc::SIGQUIT || self.early_signals.iter().filter(ends).count() > 1 {
+                        until = clock::tick();
+                    }
+                }
+                os::Event::Readable(token) => self.put_off(token),
+                _ => {}
+            }
+            if clock::tick() < until {
+                continue;
+            }
+            if killed {
+                // Their ends stay unknown, which the next run tells.
+                break;
+            }
+            given.keys().for_each(|child| self.reactor.kill(*child, libc::SIGKILL, Whom::Family));
+            (killed, until) = (true, clock::tick().plus(PATIENCE));
         }
         Ok(())
     }
 
-    fn give_back(&mut self, owed: &Owed) -> std::io::Result<()> {
+    /// Whoever asks for something before the slots are there is told so.
+    fn put_off(&mut self, token: Token) {
+        let Some(control) = &mut self.control else { return };
+        let Some(said) = control.readable(token, &mut self.reactor) else { return };
+        let error = "jobs of a run that was killed are being given back: ask again in a moment".to_owned();
+        let answer = Answer { error: Some(error), ..Answer::default() };
+        control.answer(said.client, &answer, &mut self.reactor);
+    }
+
+    /// Calls EVICT_CLAIM for a job.
+    fn give_back(&mut self, owed: Owed) -> Option<GivenBack> {
         let accepted = AcceptedJob(owed.accepted);
         let text = std::fs::read(&owed.ad).unwrap_or_default();
         let (job, _): (ClassAd, _) = long::parse(&text);
@@ -128,36 +174,36 @@ impl Live<'_> {
             let reason = "a run that was killed had accepted it, and no EVICT_CLAIM can tell its queue";
             self.tell(about(Told::new(clock::now(), Kind::Warning)).reason(reason));
             self.note_done(Record::GivenUp { accepted: owed.accepted });
-            return Ok(());
+            return None;
         };
         let spawned = self.note_hook(&call, &owed.slot).and_then(|()| {
             let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
             self.reactor.spawn(spec).map_err(|error| crate::runner::events::full_text(&error))
         });
-        let child = match spawned {
-            Ok(child) => child,
+        match spawned {
+            Ok(child) => {
+                let reason = "a run that was killed had accepted it: its queue is told";
+                self.tell(about(Told::new(clock::now(), Kind::HookStart)).reason(reason));
+                Some(GivenBack { child, run: call.run.0, owed })
+            }
             Err(reason) => {
                 self.tell(about(Told::new(clock::now(), Kind::HookFailed)).reason(reason));
                 self.note_done(Record::HookEnds { run: call.run.0 });
-                return Ok(());
-            }
-        };
-        let reason = "a run that was killed had accepted it: its queue is told";
-        self.tell(about(Told::new(clock::now(), Kind::HookStart)).reason(reason));
-        let until = clock::tick().plus(PATIENCE);
-        loop {
-            match self.reactor.next(Some(until))? {
-                os::Event::Exited { child: ended, exit, .. } if ended == child => {
-                    let event = about(Told::new(clock::now(), Kind::HookEnd));
-                    self.tell(event.exit(crate::runner::events::exit_words(exit)));
-                    break;
-                }
-                os::Event::Signal(signal) => self.early_signals.push(signal),
-                os::Event::Timeout => self.reactor.kill(child, libc::SIGKILL, Whom::Family),
-                _ => {}
+                None
             }
         }
-        self.note_done(Record::HookEnds { run: call.run.0 });
-        Ok(())
+    }
+}
+
+/// An EVICT_CLAIM that is under way for a job of a run that was killed.
+struct GivenBack {
+    child: ChildId,
+    run: u64,
+    owed: Owed,
+}
+
+impl GivenBack {
+    fn about(&self, event: Told) -> Told {
+        event.slot(&self.owed.slot).job(&self.owed.job).hook(SlotHook::EvictClaim.name())
     }
 }

@@ -202,6 +202,11 @@ impl RunJournal {
         Ok(())
     }
 
+    /// Where it stands: a directory of its account alone, which outlives the machine.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// An accepted job, and where its ad stands.
     pub(super) fn accepted(&self, accepted: u64) -> Option<(String, PathBuf)> {
         self.open.iter().find_map(|record| match record {

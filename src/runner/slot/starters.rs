@@ -68,7 +68,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// The note that a starter removes when it has come to an end.
+/// The note that a starter removes when it has come to an end, and JOB_EXIT has told so.
 pub(super) fn note(private: &Path, starter: StarterId) -> PathBuf {
     job_note(&private.join(starter.0.to_string()))
 }

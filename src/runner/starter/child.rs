@@ -224,12 +224,14 @@ fn written_by_job(path: &Path) -> Option<Vec<u8>> {
 /// What CondorJavaWrapper left, which is removed.
 pub(super) fn java_records(scratch: &Path, reader: Option<&Identity>) -> JavaRecords {
     let [start, end] = [START_RECORD, END_RECORD].map(|name| scratch.join(name));
-    let read = || JavaRecords { started: start.exists(), ended: written_by_job(&end) };
-    let records = acting_as(reader, read).unwrap_or_default();
-    for file in [start, end] {
-        drop(fs::remove_file(file));
-    }
-    records
+    let take = || {
+        let records = JavaRecords { started: start.exists(), ended: written_by_job(&end) };
+        for file in [&start, &end] {
+            drop(fs::remove_file(file));
+        }
+        records
+    };
+    acting_as(reader, take).unwrap_or_default()
 }
 
 #[cfg(test)]

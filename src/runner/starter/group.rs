@@ -126,6 +126,7 @@ impl Live<'_> {
         }
         if let Err((path, error)) = group.group.remove() {
             self.warn(format!("cannot remove the control group '{}': {error}", path.display()));
+            self.remains();
         }
     }
 

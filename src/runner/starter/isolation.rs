@@ -41,10 +41,16 @@ impl Live<'_> {
     /// Makes the link by which we are the first process of a PID namespace.
     pub(super) fn link_init(&mut self, process: &JobProcess) {
         let Some(link) = &process.isolation.init_link else { return };
-        drop(std::fs::remove_file(link));
-        // A scratch directory that is not nested has no place for it yet.
-        drop(link.parent().map(std::fs::create_dir));
-        if let Err(error) = std::env::current_exe().and_then(|own| symlink(own, link)) {
+        let make = || {
+            drop(std::fs::remove_file(link));
+            // A scratch directory that is not nested has no place for it yet.
+            drop(link.parent().map(std::fs::create_dir));
+            std::env::current_exe().and_then(|own| symlink(own, link))
+        };
+        // With the rights of whoever the directory belongs to: a hook of the job may have put another in its place.
+        let nested = link.parent().is_some_and(|parent| parent.ends_with("htcondor"));
+        let owner = if nested { self.job.sandbox.daemon() } else { self.job.sandbox.owner.as_ref() };
+        if let Err(error) = acting_as(owner, make).and_then(|made| made) {
             self.warn(format!("cannot make '{}': {error}", link.display()));
         }
     }

@@ -56,7 +56,7 @@ pub use records::UPDATE;
 pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};
 pub use secrets::{all as all_secrets, sends_kerberos};
-pub use state_file::StateFile;
+pub use state_file::{StateFile, is_held};
 pub use story::Story;
 pub(in crate::runner) use tools::found as tool_path;
 pub use user_log::{LogSettings, Opening, UserLog};

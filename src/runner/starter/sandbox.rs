@@ -59,13 +59,7 @@ impl Sandbox {
     /// The first that cannot be made or entered; those before it are there.
     pub fn make(&self) -> Result<Option<String>, Failure> {
         let fail = |path: &Path, error: io::Error| Failure { path: path.to_owned(), error };
-        // In a directory that anybody may write to everything is the job's account's own (`createTempExecuteDir`).
-        let open_to_all = self
-            .top
-            .parent()
-            .and_then(|execute| fs::metadata(execute).ok())
-            .is_some_and(|execute| execute.permissions().mode() & 0o002 != 0);
-        let daemon = if open_to_all { self.owner.as_ref() } else { self.condor.as_ref() };
+        let daemon = self.daemon();
         if self.made_as_condor {
             // Root may write anywhere; 25.14 makes the first directory with the rights of that account alone.
             let probe = acting_as(daemon, || make_directory(&self.top, 0o755, None));
@@ -99,6 +93,14 @@ impl Sandbox {
         let entered = acting_as(self.owner.as_ref(), || fs::read_dir(&self.scratch).map(drop));
         entered.and_then(|entered| entered).map_err(|error| fail(&self.scratch, error))?;
         Ok(no_volume)
+    }
+
+    /// Whose the directories around the job's own are: in a directory that anybody may write to, everything is the job's account's
+    /// (`createTempExecuteDir`).
+    pub fn daemon(&self) -> Option<&Identity> {
+        let execute = self.top.parent().and_then(|execute| fs::metadata(execute).ok());
+        let open_to_all = execute.is_some_and(|execute| execute.permissions().mode() & 0o002 != 0);
+        if open_to_all { self.owner.as_ref() } else { self.condor.as_ref() }
     }
 
     /// Writes a file into the scratch directory as the job's account, mode 0644, never through a link that the job made.

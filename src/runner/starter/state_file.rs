@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::live::Live;
@@ -26,22 +26,35 @@ const MOST_OF_A_NUMBER: u32 = 100;
 pub struct StateFile {
     path: PathBuf,
     journal: JournalFile,
-    /// It stays when we end.
+    /// It stays when we end: what came of the job has not been told.
     kept: bool,
+    /// It stays when we end, as something does that it names.
+    remains: bool,
 }
 
 impl StateFile {
     /// Begins it: beside the directory of the slot, else in a directory of root's own.
     fn new(top: &Path) -> Result<Self, JournalError> {
+        let root = nix::unistd::geteuid().is_root();
+        // Where jobs can write, sticky or not, root's own directory is better if there can be one.
+        let execute = top.parent().and_then(|execute| fs::metadata(execute).ok());
+        if root
+            && execute.is_some_and(|execute| execute.mode() & 0o022 != 0)
+            && let Ok(file) = Self::among_all(Path::new(OF_ROOT))
+        {
+            return Ok(file);
+        }
         let mut path = OsString::from(top);
         path.push(SUFFIX);
         let path = PathBuf::from(path);
         match JournalFile::open::<Left>(&path) {
-            Err(JournalError::Unsafe { .. }) if nix::unistd::geteuid().is_root() => {
-                Self::among_all(Path::new(OF_ROOT))
-            }
-            opened => opened.map(|(journal, _)| StateFile { path, journal, kept: false }),
+            Err(JournalError::Unsafe { .. }) if root => Self::among_all(Path::new(OF_ROOT)),
+            opened => opened.map(|(journal, _)| StateFile::begun(path, journal)),
         }
+    }
+
+    fn begun(path: PathBuf, journal: JournalFile) -> Self {
+        StateFile { path, journal, kept: false, remains: false }
     }
 
     /// Begins it in a directory where those of all EXECUTE directories stand, and of other PID namespaces: another starter of the
@@ -57,11 +70,9 @@ impl StateFile {
                 _ => directory.join(format!("dir_{pid}.{number}{SUFFIX}")),
             };
             match JournalFile::open::<Left>(&path) {
-                Ok((journal, before)) if before.records.is_empty() => {
-                    return Ok(StateFile { path, journal, kept: false });
-                }
+                Ok((journal, before)) if before.records.is_empty() => return Ok(Self::begun(path, journal)),
                 Ok(_) | Err(JournalError::Held { .. }) if number < MOST_OF_A_NUMBER => number += 1,
-                opened => return opened.map(|(journal, _)| StateFile { path, journal, kept: false }),
+                opened => return opened.map(|(journal, _)| Self::begun(path, journal)),
             }
         }
     }
@@ -78,7 +89,7 @@ impl StateFile {
 impl Drop for StateFile {
     /// Nothing is left, and what came of the job has been told.
     fn drop(&mut self) {
-        if self.kept {
+        if self.kept || (self.remains && self.journal.append(&Left::Told).is_ok()) {
             return;
         }
         remove(&self.path);
@@ -111,9 +122,11 @@ pub(super) fn remove_lone_locks(directory: &Path) {
     }
 }
 
-/// The state files in a directory, with the starters that they are of.
+/// The state files of our account in a directory, with the starters that they are of. Others have theirs, and may put anything there.
 pub(super) fn all_in(directory: &Path) -> Vec<(PathBuf, i32)> {
+    let own = nix::unistd::geteuid().as_raw();
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = entries.filter(|entry| entry.metadata().is_ok_and(|status| status.uid() == own));
     let of_starter = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.to_owned();
         let pid = crate::starter::starter_of(&name).filter(|_| name.ends_with(SUFFIX))?;
@@ -141,9 +154,18 @@ impl Live<'_> {
             .as_ref()
             .map_or_else(|| nix::unistd::geteuid().as_raw(), |owner| owner.uid);
         let started = process_table::read(own).map_or(0, |own| own.started);
-        self.note_left(&Left::Starter { pid: own, started, directory: self.job.sandbox.top.clone(), uid });
+        let directory = self.job.sandbox.top.clone();
+        let pid_namespace = pid_namespace();
+        self.note_left(&Left::Starter { pid: own, started, directory, uid, pid_namespace });
         let ad = String::from_utf8_lossy(ad).into_owned();
         self.note_left(&Left::Job { id: self.job.id.clone(), ad });
+    }
+
+    /// Something that the state file names could not be removed: whoever cleans tries again.
+    pub(super) fn remains(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.remains = true;
+        }
     }
 
     /// Writes one record.
@@ -183,8 +205,12 @@ pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<Left>>> {
     }
     match JournalFile::open::<Left>(path) {
         Ok((_, journal)) => Ok(Some(journal.records)),
-        // A job that has not been executed yet, as it waits for the other end of a FIFO, has the lock of its starter.
-        Err(JournalError::Held { .. }) if is_gone() => peek(path),
+        // A job that has not been executed yet, as it waits for the other end of a FIFO, has the lock of its starter. What process has
+        // a number in another PID namespace cannot be seen from here.
+        Err(JournalError::Held { .. }) if is_gone() => {
+            let elsewhere = |record: &Left| matches!(record, Left::Starter { pid_namespace: Some(of), .. } if Some(*of) != pid_namespace());
+            Ok(peek(path)?.filter(|records| !records.iter().any(elsewhere)))
+        }
         Err(JournalError::Held { .. }) => Ok(None),
         Err(error) => gone(error),
     }
@@ -201,6 +227,19 @@ fn gone(error: JournalError) -> io::Result<Option<Vec<Left>>> {
         JournalError::System { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(None),
         error => Err(io::Error::other(error)),
     }
+}
+
+/// Our PID namespace, as the kernel numbers them.
+fn pid_namespace() -> Option<u64> {
+    fs::metadata("/proc/self/ns/pid").ok().map(|status| status.ino())
+}
+
+/// Whether a starter holds its state file, wherever it runs.
+pub fn is_held(execute: &Path, starter: i32) -> bool {
+    let held = |directory: &Path| matches!(read(&directory.join(name_of(starter)), starter), Ok(None));
+    [execute, Path::new(OF_ROOT)]
+        .iter()
+        .any(|directory| directory.join(name_of(starter)).exists() && held(directory))
 }
 
 #[cfg(test)]
@@ -239,6 +278,56 @@ mod tests {
         drop(third);
         drop(first);
         assert!(all_in(home.path()).is_empty());
+    }
+
+    #[test]
+    fn a_starter_of_another_pid_namespace_is_in_use_as_long_as_it_holds_its_file() {
+        let home = tempfile::tempdir().unwrap();
+        let gone = 4_194_002;
+        for (pid_namespace, there) in [(Some(1), false), (super::pid_namespace(), true), (None, true)] {
+            let path = home.path().join(name_of(gone));
+            let (mut journal, _) = JournalFile::open::<Left>(&path).unwrap();
+            let starter = Left::Starter {
+                pid: gone,
+                started: 1,
+                directory: home.path().join("x"),
+                uid: 0,
+                pid_namespace,
+            };
+            journal.append(&starter).unwrap();
+            assert_eq!(read(&path, gone).unwrap().is_some(), there);
+            assert_eq!(is_held(home.path(), gone), !there);
+            drop(journal);
+            assert!(read(&path, gone).unwrap().is_some());
+            remove(&path);
+        }
+    }
+
+    #[test]
+    fn what_others_put_beside_state_files_is_none_of_ours() {
+        if !nix::unistd::geteuid().is_root() {
+            println!("skipped: not root");
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(name_of(4_194_003));
+        fs::write(&path, "x").unwrap();
+        assert_eq!(all_in(home.path()).len(), 1);
+        std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+        assert_eq!(all_in(home.path()).len(), 0);
+    }
+
+    #[test]
+    fn a_file_that_stays_for_what_remains_does_not_tell_the_job_again() {
+        let home = tempfile::tempdir().unwrap();
+        let mut file = StateFile::new(&home.path().join("dir_7")).unwrap();
+        let path = file.path.clone();
+        file.journal.append(&Left::Job { id: "1.0".into(), ad: String::new() }).unwrap();
+        file.remains = true;
+        drop(file);
+        let records = JournalFile::open::<Left>(&path).unwrap().1.records;
+        assert_eq!(records.len(), 2);
+        assert!(crate::starter::unfinished(&records).is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -199,6 +199,12 @@ fn unmount(top: &Path) -> io::Result<()> {
 /// # Errors
 /// In words.
 pub(super) fn detach(image: &Path) -> Result<usize, String> {
+    // Others may write where it stands, and put a link or a name of another file there.
+    let own = nix::unistd::geteuid().as_raw();
+    let is_ours = |status: fs::Metadata| status.is_file() && status.nlink() == 1 && status.uid() == own;
+    if !fs::symlink_metadata(image).is_ok_and(is_ours) {
+        return Ok(0);
+    }
     let devices = devices_of(image);
     for device in &devices {
         run("losetup", ["-d".into(), BString::from(device.as_os_str().as_bytes())])?;
@@ -208,7 +214,8 @@ pub(super) fn detach(image: &Path) -> Result<usize, String> {
 
 /// The loop devices that a file is behind, as the kernel names it.
 fn devices_of(image: &Path) -> Vec<PathBuf> {
-    let own = fs::canonicalize(image).unwrap_or_else(|_| image.to_owned());
+    let whole = |parent: &Path| Some(fs::canonicalize(parent).ok()?.join(image.file_name()?));
+    let own = image.parent().and_then(whole).unwrap_or_else(|| image.to_owned());
     let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let is_of = |entry: &fs::DirEntry| {
         let behind = fs::read(entry.path().join("loop/backing_file")).unwrap_or_default();

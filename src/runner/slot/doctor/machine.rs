@@ -7,6 +7,7 @@ use crate::classad::Value;
 use crate::os::{cgroup, mounts};
 use crate::process::GroupSpec;
 use crate::starter::GroupKnobs;
+use crate::text::list;
 
 /// Whether there are slots that can be used, and what brings them work.
 pub(super) fn slots(patient: &Patient<'_>) -> Vec<Check> {
@@ -116,17 +117,24 @@ fn is_there(path: &str) -> bool {
 
 fn gpus(patient: &Patient<'_>) -> Check {
     let ad = patient.settings.slots.first().map(|slot| &slot.statics);
+    // A number in old output of the discovery program, else the ids (`MachAttributes::init_machine_resources`).
+    let count = |value: Value| match value {
+        Value::Int(count) => Some(count),
+        Value::Str(ids) => i64::try_from(list::split(&ids).count()).ok(),
+        _ => None,
+    };
     let number = ad.and_then(|ad| ad.literal("DetectedGPUs").or_else(|| ad.literal("TotalGPUs")));
+    let number = number.and_then(count);
     let inventory = patient.text("MACHINE_RESOURCE_INVENTORY_GPUs").is_some_and(|text| !text.is_empty());
     let asked = inventory
         || patient.config.set.exact(b"GPU_DISCOVERY_EXTRA").is_some_and(|entry| entry.current.is_written());
     match number {
-        Some(Value::Int(0)) if asked => {
+        Some(0) if asked => {
             let todo = "look at GPU_DISCOVERY_EXTRA and the driver, or give them with --gpus FILE";
             Check::note("gpus", "looked for, and none was found", todo)
         }
-        Some(Value::Int(1)) => Check::good("gpus", "1 device"),
-        Some(Value::Int(count)) if count > 1 => Check::good("gpus", format!("{count} devices")),
+        Some(1) => Check::good("gpus", "1 device"),
+        Some(count) if count > 1 => Check::good("gpus", format!("{count} devices")),
         _ => Check::good("gpus", "none"),
     }
 }
