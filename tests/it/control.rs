@@ -155,6 +155,23 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_
     }
 }
 
+/// Its starter ends the job when the runner is gone, and has no hook that it could tell.
+#[test]
+fn a_job_of_a_queue_without_job_exit_is_given_back_after_a_crash() {
+    use std::os::unix::fs::PermissionsExt;
+    let starter = env!("CARGO_BIN_EXE_htc-starter-run");
+    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sleep\"\nArgs = \"600\"\nUser = \"nobody\"\n";
+    let point = Point::new().job("1", job).arguments(["--starter", starter]);
+    std::fs::set_permissions(point.path("execute"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "state"), ("activity", "Busy")]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = point.arguments(["--once", "--starter", starter]).run();
+    let back = [("hook", "EVICT_CLAIM"), ("job", "1.0"), ("reason", "had accepted it: its queue is told")];
+    assert_eq!(run.count(&back), 1, "{}", run.stderr);
+}
+
 /// A starter that tells how its job ended when it is told to leave, and that it did so by itself when `go` is there.
 const WAITING: &str = "#!/bin/sh\ncat > \"$HOME/job\"\ntrap 'exit 0' TERM\n\
                        while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done\nrm \"$HOME/go\"\ncat \"$HOME/job\"\n\
