@@ -30,6 +30,11 @@ fn place() -> tempfile::TempDir {
 
 #[test]
 fn without_a_pool_it_says_what_it_would_do() {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|place| place.join("condor_master").exists()) {
+        println!("skipped: HTCondor is installed here");
+        return;
+    }
     let place = place();
     let (good, said, _) = run(place.path());
     assert!(good && said.contains("condor_master -f") && said.contains("compare"), "{said}");
