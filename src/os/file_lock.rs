@@ -2,8 +2,10 @@
 //!
 //! Reference: `file_lock.cpp` (`FileLock::CreateHashName`, `initLockFile`), `lock_file.cpp`.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -12,8 +14,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, FcntlArg, OFlag, fcntl, openat};
 use nix::libc;
-use nix::sys::stat::{Mode, mkdirat, umask};
-use nix::unistd::mkdir;
+use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 
 /// Who holds a lock for longer is not waited for; 25.14 waits for ever.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -90,31 +91,32 @@ fn stand_in(path: &Path) -> [String; 3] {
 /// Makes the directories of a lock, which are everybody's, and opens its file. Anybody may write there: each step is taken from the
 /// directory that was opened before, no link is followed, and what is there already keeps its mode.
 fn open_stand_in(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
+    let there = place.ancestors().find(|there| there.exists()).ok_or(io::ErrorKind::NotFound)?;
+    let follows = if there == place { OFlag::O_NOFOLLOW } else { OFlag::empty() };
+    let mut at = openat(AT_FDCWD, there, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC | follows, Mode::empty())?;
+    let missing = place.strip_prefix(there).unwrap_or(Path::new(""));
+    for part in missing.iter().chain([first.as_ref(), second.as_ref()]) {
+        at = enter(&at, part)?;
+    }
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    Ok(File::from(openat(&at, name.as_str(), flags, Mode::from_bits_truncate(0o666))?))
+}
+
+/// Opens a directory, made where there is none.
+fn enter(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let everybody = Mode::from_bits_truncate(0o777);
-    let directory = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let mut missing: Vec<&Path> = place.ancestors().take_while(|place| !place.exists()).collect();
-    let mask = umask(Mode::empty());
-    let made = (|| -> nix::Result<File> {
-        while let Some(place) = missing.pop() {
-            match mkdir(place, everybody) {
-                Ok(()) | Err(Errno::EEXIST) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        let mut at = openat(AT_FDCWD, place, directory, Mode::empty())?;
-        for part in [first, second] {
-            match mkdirat(&at, part.as_str(), everybody) {
-                Ok(()) | Err(Errno::EEXIST) => {}
-                Err(errno) => return Err(errno),
-            }
-            at = openat(&at, part.as_str(), directory, Mode::empty())?;
-        }
-        let flags =
-            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        Ok(File::from(openat(&at, name.as_str(), flags, Mode::from_bits_truncate(0o666 & !mask.bits()))?))
-    })();
-    umask(mask);
-    made.map_err(io::Error::from)
+    let made = match mkdirat(at, name, everybody) {
+        Ok(()) => true,
+        Err(Errno::EEXIST) => false,
+        Err(errno) => return Err(errno),
+    };
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let opened = openat(at, name, flags, Mode::empty())?;
+    // Who can write here may have put a directory of his own in its place; one of ours he cannot move.
+    if made && fstat(&opened)?.st_uid == super::identity::effective_uid() {
+        fchmod(&opened, everybody)?;
+    }
+    Ok(opened)
 }
 
 #[cfg(test)]

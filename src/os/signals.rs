@@ -14,7 +14,7 @@ pub fn sigpipe_was_ignored() -> bool {
     super::child::sigpipe_was_ignored()
 }
 
-/// What has come of some signals, each told as often as it came.
+/// What has come of some signals, each told as often as it came, up to some five between two looks.
 pub(super) struct Signals {
     numbers: Vec<i32>,
     delivery: SignalDelivery<UnixStream, WithRawSiginfo>,

@@ -1,5 +1,7 @@
 //! The times of polls and updates as arithmetic: what has been and what is to come without counting through it.
 
+use std::time::Duration;
+
 use super::core::{Alarm, Core};
 use crate::time::Tick;
 
@@ -157,7 +159,7 @@ impl Grid {
     pub(super) fn timer_set_at(&self, last: Tick, delay: i64, over: i64) -> Tick {
         let left = over.saturating_sub(self.second_of(last.0));
         let wait = if left > 0 { left.min(delay) } else { delay };
-        Tick(last.0 + u64::try_from(wait).unwrap_or(1) * 1_000_000)
+        last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
     }
 
     /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it
@@ -176,9 +178,9 @@ impl Grid {
         let looked = self.steps.iter().flatten().map(|steps| steps.from(from)).min();
         let set = |last| self.timer_set_at(last, delay, over).0;
         let mut at = self.before(Tick(from), seen).map_or(alarm.0, set).max(alarm.0.min(from));
-        let delay = u64::try_from(delay).unwrap_or(1) * 1_000_000;
+        let delay = u64::try_from(delay).unwrap_or(1).saturating_mul(1_000_000);
         if at < from {
-            at += (from - at).div_ceil(delay) * delay;
+            at = at.saturating_add((from - at).div_ceil(delay).saturating_mul(delay));
         }
         (looked.is_none_or(|looked| at < looked)).then_some(Tick(at))
     }

@@ -277,7 +277,10 @@ impl Slot {
 
     /// In which second its delay is over; up to then a poll sets the timer to what is left of it, willing or not.
     fn delay_ends(&self) -> i64 {
-        if self.next_fetch_delay > 0 { self.last_fetch_completed + self.next_fetch_delay } else { i64::MIN }
+        match self.next_fetch_delay {
+            delay @ 1.. => self.last_fetch_completed.saturating_add(delay),
+            _ => i64::MIN,
+        }
     }
 
     /// Whether polls and updates let it ask for work (`do_periodic_actions`).

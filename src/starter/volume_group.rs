@@ -65,6 +65,11 @@ impl VolumeGroup {
         words(&[b"losetup", b"--list", b"--output", b"name,back-file"])
     }
 
+    /// Asks which group a device belongs to.
+    pub fn asking(device: &[u8]) -> Words {
+        words(&[b"pvs", b"--noheadings", b"-o", b"vg_name", device])
+    }
+
     /// Makes a loop device of the file.
     pub fn attaching(&self) -> Words {
         words(&[b"losetup", b"--find", b"--show", self.path()])
@@ -84,7 +89,7 @@ impl VolumeGroup {
         all
     }
 
-    /// Removes what an earlier one has left on a loop device; what is not there is no failure.
+    /// Removes the group from its loop device; what is not there is no failure.
     pub fn clearing(&self, device: &[u8]) -> Vec<Words> {
         let pool = self.pool.as_ref().map(|pool| {
             let both = [self.name.as_slice(), b"/", pool].concat();
@@ -102,7 +107,7 @@ impl VolumeGroup {
 
     /// All commands from the first to the last before a volume, with some loop device.
     pub fn rehearsed(&self) -> Vec<Words> {
-        [vec![self.attaching()], self.clearing(SOME_DEVICE), self.making(SOME_DEVICE)].concat()
+        [vec![self.attaching()], self.making(SOME_DEVICE)].concat()
     }
 
     /// All commands when it goes, with some loop device.
@@ -136,9 +141,6 @@ mod tests {
         };
         let made = [
             "losetup --find --show /spool/disk.img",
-            "lvremove --autobackup n condor_STARTD/condor_STARTD_THINPOOL --yes",
-            "vgremove condor_STARTD --yes --force",
-            "pvremove /dev/loopN --yes --force",
             "pvcreate /dev/loopN",
             "vgcreate --autobackup n condor_STARTD /dev/loopN",
             "lvcreate --autobackup n --type thin-pool -l 100%FREE condor_STARTD -n condor_STARTD_THINPOOL",

@@ -141,6 +141,11 @@ fn with_doubles(mut place: Place) -> Place {
         called.display()
     );
     write_executable(&place.path("bin/losetup"), losetup.as_bytes());
+    let pvs = format!(
+        "#!/bin/sh\necho pvs \"$@\" >> {0}\n! grep -q '^vgcreate' {0} || echo '  condor_STARTD'\n",
+        called.display()
+    );
+    write_executable(&place.path("bin/pvs"), pvs.as_bytes());
     let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
     place.environment.push(("PATH".to_owned(), path));
     place
@@ -196,14 +201,13 @@ fn a_volume_group_is_made_of_the_file_that_is_named_and_goes_with_it() {
     let mut expected = vec![
         "losetup --list --output name,back-file",
         &attach,
-        "vgremove condor_STARTD --yes --force",
-        "pvremove /dev/htc-no-loop --yes --force",
         "pvcreate /dev/htc-no-loop",
         "vgcreate --autobackup n condor_STARTD /dev/htc-no-loop",
         "lvcreate",
         "mke2fs",
         "lvremove",
     ];
+    expected.push("pvs --noheadings -o vg_name /dev/htc-no-loop");
     expected.extend(["vgremove condor_STARTD --yes --force", "pvremove /dev/htc-no-loop --yes --force"]);
     expected.push("losetup -d /dev/htc-no-loop");
     let lines = called(&place);
@@ -218,6 +222,29 @@ fn a_volume_group_is_made_of_the_file_that_is_named_and_goes_with_it() {
     let cleaned = place.option(&["--clean"]).run("");
     assert!(cleaned.told.contains("removed the volume group 'condor_STARTD' on"), "{}", cleaned.told);
     assert!(!file.exists());
+}
+
+#[test]
+fn a_file_and_a_volume_group_of_others_are_left_alone() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let place = Place::new().knob(ENFORCED).knob("LVM_BACKING_FILE_SIZE_MB = 1");
+    let file = place.path("disk.img");
+    let place = with_doubles(place.knob(&format!("LVM_BACKING_FILE = {}", file.display())));
+    let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
+    // There is a group of that name already.
+    write_executable(&place.path("bin/vgcreate"), b"#!/bin/sh\necho 'already exists'; exit 5\n");
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0") && ran.told.contains("already exists"), "{}", ran.told);
+    assert!(!called(&place).iter().any(|line| line.starts_with("vgremove")), "{:?}", called(&place));
+    assert!(!file.exists());
+    fs::write(&file, vec![7; 2 << 20]).unwrap();
+    fs::remove_file(place.path("called")).unwrap();
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0") && ran.told.contains("a condor_startd may use it"), "{}", ran.told);
+    assert!(!place.path("called").exists() && fs::read(&file).unwrap() == vec![7; 2 << 20]);
+    assert!(!place.path("disk.img.lock").exists());
 }
 
 #[test]

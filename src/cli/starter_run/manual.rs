@@ -92,7 +92,7 @@ pub(super) const MANUAL: Manual = Manual {
         "DockerSendCredentials: docker's configuration lies beside the job's directory, not in /tmp. condor_ssh_to_job has no socket in containers. \
          Logical volumes (LVM_VOLUME_GROUP_NAME) are made, and encrypted where ENCRYPT_EXECUTE_DIRECTORY or EncryptExecuteDirectory asks for that, by the commands of \
          25.14's source, of which there is no recording. LVM_BACKING_FILE, where it is set, has a volume group made of that file, which the first starter keeps as long as it runs \
-         (a startd keeps its own). Where that fails, or neither is set, the job's directory is a file system in a file, or is watched, and is not encrypted.",
+         (a startd keeps its own); a file that is there already, which a startd would overwrite, is left alone. Where that fails, or neither is set, the job's directory is a file system in a file, or is watched, and is not encrypted.",
         "With --as shadow files are copied, not sent: addresses in messages have port 0, a set-id bit is not kept, a device \
          counts as an empty file, holes stay holes. Output of a job that fails to be uploaded by a plugin without ads holds it, where 25.14 \
          runs it again for ever. Files of an evicted job (ON_EXIT_OR_EVICT) are kept for its next run of the same --until. A URL \

@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{AcceptConn, PeerCredentials};
-use nix::sys::stat::{Mode, umask};
+use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr, getsockopt};
+use nix::sys::stat::{Mode, fchmod};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -44,15 +44,18 @@ fn check_directory(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// A socket for its owner alone. Who may speak to it may kill jobs: it is nobody else's from its first moment on.
+/// A socket for its owner alone. Who may speak to it may kill jobs: it is nobody else's from its first moment on, as its file has the mode
+/// that the socket had before.
 ///
 /// # Errors
 /// As `bind(2)`.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
-    let mask = umask(Mode::from_bits_truncate(0o177));
-    let listener = UnixListener::bind(path);
-    umask(mask);
-    listener
+    let address = UnixAddr::new(path)?;
+    let socket = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    socket::bind(socket.as_raw_fd(), &address)?;
+    socket::listen(&socket, Backlog::MAXCONN)?;
+    Ok(UnixListener::from(socket))
 }
 
 /// What the socket itself has to know of a request.

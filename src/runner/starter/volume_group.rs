@@ -29,8 +29,15 @@ impl LaidGroup {
     /// Makes it.
     ///
     /// # Errors
-    /// In words; nothing of it stays but a file that was there before.
+    /// In words; nothing of it stays. A file that is there and is not of a starter that was killed is not touched, where 25.14 takes it.
     pub(super) fn lay(group: &VolumeGroup) -> Result<Self, String> {
+        let there = |path: &Path| fs::symlink_metadata(path).is_ok();
+        if there(&group.file) && !there(&lock_of(&group.file)) {
+            return Err(format!(
+                "'{}' is there, and no starter of ours has made it: a condor_startd may use it",
+                group.file.display()
+            ));
+        }
         let lock = lock(&group.file)?;
         let is_new = make_file(group).map_err(|why| format!("'{}': {why}", group.file.display()))?;
         let device = match device_of(&group.file)? {
@@ -47,8 +54,10 @@ impl LaidGroup {
             }
         };
         let laid = LaidGroup { group: group.clone(), device, _lock: lock };
-        // What an earlier one has left; there may be nothing.
-        laid.clear();
+        // What one that was killed has left.
+        if !is_new {
+            laid.clear();
+        }
         for words in laid.group.making(&laid.device) {
             if let Err(why) = run_words(&words) {
                 drop(laid.take_down());
@@ -58,9 +67,14 @@ impl LaidGroup {
         Ok(laid)
     }
 
+    /// Removes what is on the device. A group of that name which stands elsewhere is somebody's, and stays.
     fn clear(&self) {
+        let said = run_words(&VolumeGroup::asking(&self.device));
+        let is_there = said.is_ok_and(|said| said.trim() == self.group.name.as_slice());
         for words in self.group.clearing(&self.device) {
-            drop(run_words(&words));
+            if is_there || words.first().is_some_and(|program| program == "pvremove") {
+                drop(run_words(&words));
+            }
         }
     }
 
@@ -110,7 +124,7 @@ fn lock(file: &Path) -> Result<Flock<File>, String> {
         .map_err(|_| format!("'{}' is in use by another starter", file.display()))
 }
 
-/// Makes the file, or takes one of root's that is there and large enough; whether it is new.
+/// Makes the file, or takes the one that is there if it is root's and large enough; whether it is new.
 fn make_file(group: &VolumeGroup) -> Result<bool, String> {
     if let Ok(status) = fs::symlink_metadata(&group.file) {
         return match () {
