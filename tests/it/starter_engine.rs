@@ -77,6 +77,8 @@ fn archive(place: &Path) -> Result<String, String> {
 fn make() -> Result<(), String> {
     let place = tempfile::tempdir().unwrap();
     let image = archive(place.path())?;
+    // That of a run before would stay without a name.
+    let _ = Command::new("podman").args(["rmi", "--force", IMAGE]).output();
     said("import", engine(&["import", &image, IMAGE]))?;
     let name = format!("htc-hooks-trial-{}", std::process::id());
     let made = said("create", engine(&["create", "--name", &name, IMAGE, "/job", "exit", "0"]));
