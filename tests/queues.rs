@@ -74,15 +74,18 @@ impl Queue {
 
     /// `queue WORDS`, as the account that the hooks have.
     fn command(&self, words: &[&str]) -> Output {
-        let queue = self.place.path().join("queue");
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid", "nobody", "--clear-groups", "--regid", "nogroup", "--"]).arg(queue);
-            command
-        } else {
-            Command::new(queue)
-        };
+        let mut command = as_hooks(&self.place.path().join("queue"));
         command.args(words).output().unwrap()
+    }
+
+    /// A hook, called with a text on its standard input; what it prints.
+    fn hook(&self, name: &str, words: &[&str], text: &[u8]) -> Vec<u8> {
+        let input = self.place.path().join("stdin");
+        std::fs::write(&input, text).unwrap();
+        let mut command = as_hooks(&self.place.path().join("hooks").join(name));
+        let output = command.args(words).stdin(std::fs::File::open(input).unwrap()).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", told(&output));
+        output.stdout
     }
 
     fn list(&self) -> String {
@@ -96,6 +99,16 @@ impl Drop for Queue {
             Command::new(examples().join("run")).args([self.kind, "--stop"]).arg(self.place.path()).status();
         assert!(stopped.is_ok_and(|status| status.success()) || std::thread::panicking());
     }
+}
+
+/// A program, as the account that the hooks have.
+fn as_hooks(program: &Path) -> Command {
+    if !is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "nobody", "--clear-groups", "--regid", "nogroup", "--"]).arg(program);
+    command
 }
 
 fn is_root() -> bool {
@@ -154,6 +167,64 @@ fn commands(kind: &'static str, needs: &[&str]) {
     assert_eq!(states(&queue.list()), ["1 new", "2 cancelled", "3 new"]);
     assert_eq!(ended(&["retry", "2"]), Some(0));
     assert_eq!(states(&queue.list()), ["1 new", "2 new", "3 new"]);
+}
+
+/// A job that was cancelled while it runs has not ended; its bytes come back as they were.
+fn ends(kind: &'static str, needs: &[&str]) {
+    if programs(needs).is_none() {
+        return;
+    }
+    let queue = Queue::new(kind);
+    let file = queue.place.path().join("latin1.ads");
+    std::fs::write(
+        &file,
+        b"Cmd = \"/bin/true\"\nNote = \"caf\xe9\"\n \t\r\nCmd = \"/bin/true\"\nOut = \"mine\"\n",
+    )
+    .unwrap();
+    assert!(queue.command(&["submit", file.to_str().unwrap()]).status.success());
+    let fetched = || queue.hook("fetch_work", &[], b"Name = \"slot1@here\"\nActivity = \"Idle\"\n");
+    let one = fetched();
+    assert!(one.windows(4).any(|bytes| bytes == b"caf\xe9"));
+    assert_eq!(queue.command(&["cancel", "1"]).status.code(), Some(0));
+    assert_ne!(queue.command(&["retry", "1"]).status.code(), Some(0), "it runs");
+    queue.hook("job_exit", &["exit"], &[&one[..], b"ExitCode = 0\nExitBySignal = false\n"].concat());
+    assert_eq!(queue.command(&["retry", "1"]).status.code(), Some(0));
+    let two = String::from_utf8_lossy(&fetched()).into_owned();
+    assert!(two.contains("QueueName = \"1\"") && two.contains("QueueAttempt = 2"), "{two}");
+    let three = String::from_utf8_lossy(&fetched()).into_owned();
+    assert!(three.contains("Out = \"mine\"") && !three.contains("2.out"), "{three}");
+}
+
+/// What is no job is not taken, and said.
+fn refusals(kind: &'static str, needs: &[&str]) {
+    if programs(needs).is_none() {
+        return;
+    }
+    let queue = Queue::new(kind);
+    let empty = queue.place.path().join("empty.ad");
+    std::fs::write(&empty, "").unwrap();
+    let (empty, job) = (empty.to_str().unwrap(), examples().join("jobs/true.ad"));
+    let job = job.to_str().unwrap();
+    for words in [
+        &["submit"][..],
+        &["submit", empty],
+        &["submit", "/etc/passwd"],
+        &["submit", "/tmp"],
+        &["submit", "--copies=0", job],
+        &["submit", "--copies=", job],
+        &["cancel"],
+        &["retry"],
+        &["cancel", "99999999999999999999"],
+    ] {
+        let output = queue.command(words);
+        assert!(
+            matches!(output.status.code(), Some(1..=3)) && !output.stderr.is_empty(),
+            "{words:?}: {}",
+            told(&output)
+        );
+        assert!(!told(&output).contains("Traceback"), "{words:?}: {}", told(&output));
+    }
+    assert_eq!(queue.list().lines().count(), 1);
 }
 
 /// All seven programs in one pipeline.
@@ -218,6 +289,16 @@ fn sqlite_obeys_its_command() {
 }
 
 #[test]
+fn sqlite_knows_when_a_job_has_ended() {
+    ends("sqlite", &SQLITE);
+}
+
+#[test]
+fn sqlite_takes_no_rubbish() {
+    refusals("sqlite", &SQLITE);
+}
+
+#[test]
 fn postgres_runs_its_example() {
     example("postgres", &POSTGRES);
 }
@@ -245,6 +326,35 @@ fn the_web_service_keeps_the_contract() {
 #[test]
 fn the_web_service_obeys_its_command() {
     commands("http", &HTTP);
+}
+
+#[test]
+fn the_web_service_knows_when_a_job_has_ended() {
+    ends("http", &HTTP);
+}
+
+#[test]
+fn the_web_service_takes_no_rubbish() {
+    refusals("http", &HTTP);
+}
+
+/// What a page in a browser sends is not taken, and one server is enough.
+#[test]
+fn the_web_service_serves_no_pages_and_runs_once() {
+    if programs(&HTTP).is_none() {
+        return;
+    }
+    let queue = Queue::new("http");
+    let url = std::fs::read_to_string(queue.place.path().join("store/url")).unwrap();
+    for header in ["Origin: http://elsewhere.example", "Host: elsewhere.example"] {
+        let submit = format!("{}/submit", url.trim());
+        let output =
+            Command::new("curl").args(["-sS", "-H", header, "-d", "Cmd = \"x\"", &submit]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "pages are not served\n");
+    }
+    assert_eq!(queue.list().lines().count(), 1);
+    let again = as_hooks(&queue.place.path().join("server")).arg("start").output().unwrap();
+    assert!(told(&again).contains("it runs already"), "{}", told(&again));
 }
 
 #[test]

@@ -1,16 +1,20 @@
 """A queue of jobs in one SQLite file: what the hooks, the `queue` command and the server of ../http do with it."""
 
+import math
 import os
+import re
 import sqlite3
+import sys
 import time
+import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Whoever has held a job for so many seconds without a word has lost it.
-LEASE = float(os.environ.get("QUEUE_LEASE_SECONDS", 3600))
 # Nobody here wants a job that was refused so often.
 MOST_REFUSALS = 3
-# A job that had to leave so often is not tried again.
+# A job that had to leave, or was lost, so often is not tried again.
 MOST_TRIES = 10
+# More jobs than that are not handed in at once: one slip of the finger is not to fill the disk.
+MOST_JOBS = 1_000_000
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS job (
@@ -29,47 +33,109 @@ CREATE TABLE IF NOT EXISTS history (at REAL, job INTEGER, attempt INTEGER, what 
 """
 
 
+def raw(text):
+    """A text as the bytes that it came from."""
+    return None if text is None else str(text).encode("utf-8", "surrogateescape")
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; the text says why."""
+
+
+def tell(kind, error, trace):
+    """What a user or a full disk may cause is told in a line."""
+    if not issubclass(kind, (Refused, sqlite3.Error, OSError)):
+        return sys.__excepthook__(kind, error, trace)
+    print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+
+
+sys.excepthook = tell
+# Ads may hold any bytes, which come out as they went in.
+for stream in (sys.stdin, sys.stdout):
+    stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def lease(text):
+    """Whoever has held a job for so many seconds without a word has lost it: as a text says, an hour where there is none."""
+    try:
+        seconds = float(text or 3600)
+    except ValueError:
+        seconds = 0.0
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise Refused(f"QUEUE_LEASE_SECONDS = '{text}' is no number of seconds")
+    return seconds
+
+
 def value(ad, name):
     """The last literal value of an attribute in a printed ad, without quotes; None where there is none."""
     found = None
-    for line in ad.splitlines():
+    for line in ad.split("\n"):
         key, equals, text = line.partition("=")
         if equals and key.strip().lower() == name.lower():
             found = text.strip().strip('"')
     return found
 
 
+def ads(text):
+    """The ads of a text, which empty lines separate."""
+    ad = []
+    for number, line in enumerate((text + "\n\n").split("\n"), 1):
+        line = line.rstrip("\r")
+        if line.strip():
+            if not re.match(r"\s*([A-Za-z_][\w.]*\s*=|#)", line):
+                raise Refused(f"line {number} is no attribute of an ad: {ascii(line[:60])}")
+            ad.append(line + "\n")
+        elif ad:
+            yield "".join(ad)
+            ad = []
+
+
 class Store:
     """The queue. Every call is one transaction, so a hook that dies in its middle has done nothing."""
 
-    def __init__(self, path=None):
-        path = path or os.path.join(HERE, "store", "queue.db")
-        self.base = sqlite3.connect(path, timeout=60, isolation_level=None)
+    def __init__(self, mode="rw"):
+        self.begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
+        path = urllib.parse.quote(os.path.join(HERE, "store", "queue.db"))
+        self.base = sqlite3.connect(f"file:{path}?mode={mode}", uri=True, timeout=60, isolation_level=None)
         self.base.row_factory = sqlite3.Row
+        # What is written is told to be text (CAST), whatever bytes it has.
+        self.base.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
 
     def __enter__(self):
-        self.base.execute("BEGIN IMMEDIATE")
+        self.base.execute(self.begin)
         return self
 
     def __exit__(self, kind, error, trace):
-        self.base.execute("COMMIT" if kind is None else "ROLLBACK")
+        try:
+            self.base.execute("COMMIT" if kind is None else "ROLLBACK")
+        finally:
+            self.base.close()
 
-    def create(self):
-        self.base.execute("PRAGMA journal_mode = WAL")
-        self.base.executescript(TABLES)
+    @staticmethod
+    def create():
+        store = Store("rwc")
+        store.base.execute("PRAGMA journal_mode = WAL")
+        store.base.executescript(TABLES)
+        store.base.close()
 
     def note(self, job, attempt, what):
-        self.base.execute("INSERT INTO history VALUES (?, ?, ?, ?)", (time.time(), job, attempt, what))
+        row = (time.time(), raw(job), raw(attempt), raw(what))
+        self.base.execute("INSERT INTO history VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT))", row)
 
     # What the hooks do.
 
-    def fetch(self, slot):
-        """A job for this slot: the ad with the lines by which the later hooks know it; None where there is no work."""
+    def fetch(self, slot, held):
+        """A job for this slot, with a lease of so many seconds: the ad with the lines by which the later hooks know it; None
+        where there is no work."""
         now = time.time()
         for lost in self.base.execute(
             "SELECT id, attempt FROM job WHERE state = 'claimed' AND lease < ?", (now,)
         ).fetchall():
-            self.base.execute("UPDATE job SET state = 'new' WHERE id = ?", (lost["id"],))
+            enough = lost["attempt"] >= MOST_TRIES
+            self.base.execute(
+                "UPDATE job SET state = ?, outcome = ?, lease = NULL WHERE id = ?",
+                ("failed" if enough else "new", f"lost {lost['attempt']} times" if enough else None, lost["id"]),
+            )
             self.note(lost["id"], lost["attempt"], "lease lost")
         job = self.base.execute(
             "SELECT * FROM job WHERE state = 'new' ORDER BY refused, id LIMIT 1"
@@ -78,40 +144,51 @@ class Store:
             return None
         attempt = job["attempt"] + 1
         self.base.execute(
-            "UPDATE job SET state = 'claimed', attempt = ?, slot = ?, lease = ?, outcome = NULL WHERE id = ?",
-            (attempt, slot, now + LEASE, job["id"]),
+            "UPDATE job SET state = 'claimed', attempt = ?, slot = CAST(? AS TEXT), lease = ?, outcome = NULL WHERE id = ?",
+            (attempt, raw(slot), now + held, job["id"]),
         )
-        name = job["id"]
+        name, ad = job["id"], job["ad"]
+        where = "".join(
+            f'{key} = "{name}.{ending}"\n' for key, ending in (("Out", "out"), ("Err", "err")) if value(ad, key) is None
+        )
         return (
-            f"{job['ad'].rstrip()}\n"
-            f'QueueName = "{name}"\nQueueAttempt = {attempt}\nClusterId = {name}\nProcId = 0\n'
-            f'Out = "{name}.out"\nErr = "{name}.err"\n'
+            f"{ad.rstrip()}\n"
+            f'QueueName = "{name}"\nQueueAttempt = {attempt}\nClusterId = {name}\nProcId = 0\n{where}'
         )
+
+    def give_back(self, ad):
+        """Nobody got the answer of `fetch`: the job is as new as before."""
+        if (job := self.mine(ad)) is not None and job["state"] == "claimed":
+            self.base.execute("UPDATE job SET state = 'new', lease = NULL WHERE id = ?", (job["id"],))
+            self.note(job["id"], job["attempt"], "nobody took it")
 
     def mine(self, ad):
         """The job of an ad, if it is still held by that attempt."""
         return self.base.execute(
-            "SELECT * FROM job WHERE id = ? AND attempt = ? AND state IN ('claimed', 'cancelled')",
-            (value(ad, "QueueName"), value(ad, "QueueAttempt")),
+            "SELECT * FROM job WHERE id = CAST(? AS TEXT) AND attempt = CAST(? AS TEXT) AND state IN ('claimed', 'cancelled')",
+            (raw(value(ad, "QueueName")), raw(value(ad, "QueueAttempt"))),
         ).fetchone()
 
     def reject(self, ad):
         """The slot did not want the job: it is offered again, behind the others."""
         job = self.mine(ad)
-        if job is None or job["state"] != "claimed":
+        if job is None:
+            return
+        if job["state"] == "cancelled":
+            self.base.execute("UPDATE job SET lease = NULL WHERE id = ?", (job["id"],))
             return
         refused = job["refused"] + 1
         enough = refused >= MOST_REFUSALS
         self.base.execute(
-            "UPDATE job SET state = ?, refused = ?, outcome = ? WHERE id = ?",
+            "UPDATE job SET state = ?, refused = ?, outcome = ?, lease = NULL WHERE id = ?",
             ("failed" if enough else "new", refused, f"refused {refused} times", job["id"]),
         )
         self.note(job["id"], job["attempt"], "rejected")
 
-    def update(self, ad):
+    def update(self, ad, held):
         """The job runs: its lease begins anew."""
         if (job := self.mine(ad)) is not None:
-            self.base.execute("UPDATE job SET lease = ? WHERE id = ?", (time.time() + LEASE, job["id"]))
+            self.base.execute("UPDATE job SET lease = ? WHERE id = ?", (time.time() + held, job["id"]))
 
     def end(self, how, ad):
         """The job has ended (exit, hold) or had to leave (remove, evict)."""
@@ -134,8 +211,8 @@ class Store:
             state = "cancelled"
         result = ad if how in ("exit", "hold") else None
         self.base.execute(
-            "UPDATE job SET state = ?, outcome = ?, result = ?, lease = NULL WHERE id = ?",
-            (state, outcome, result, job["id"]),
+            "UPDATE job SET state = ?, outcome = CAST(? AS TEXT), result = CAST(? AS TEXT), lease = NULL WHERE id = ?",
+            (state, raw(outcome), raw(result), job["id"]),
         )
         self.note(job["id"], job["attempt"], f"{how}: {outcome}")
 
@@ -143,10 +220,15 @@ class Store:
 
     def submit(self, text, copies=1):
         """Each ad of the text becomes a job; returns how many."""
-        ads = [ad for ad in (part.strip("\n") for part in text.replace("\r\n", "\n").split("\n\n")) if ad.strip()]
-        rows = [(ad + "\n",) for ad in ads for _ in range(copies)]
-        self.base.executemany("INSERT INTO job (ad) VALUES (?)", rows)
-        return len(rows)
+        found = [raw(ad) for ad in ads(text)]
+        jobs = len(found) * copies
+        if not found:
+            raise Refused("there is no ad in it")
+        if not 0 < jobs <= MOST_JOBS:
+            raise Refused(f"{jobs} jobs are not handed in at once, but 1 to {MOST_JOBS}")
+        rows = ((ad,) for ad in found for _ in range(copies))
+        self.base.executemany("INSERT INTO job (ad) VALUES (CAST(? AS TEXT))", rows)
+        return jobs
 
     def list(self):
         """Rows of (id, state, tries, outcome)."""
@@ -161,14 +243,13 @@ class Store:
         return "".join(row["result"].rstrip("\n") + "\n\n" for row in rows)
 
     def retry(self, ids):
-        """Jobs that have ended are new again; `None` means all that failed. Returns how many."""
-        change = "UPDATE job SET state = 'new', refused = 0, outcome = NULL, result = NULL WHERE state"
+        """Jobs that have ended are new again; `None` means all that failed. Returns how many. A job that was cancelled while it
+        ran has ended when its end is known, or its lease is over."""
+        change = "UPDATE job SET state = 'new', refused = 0, outcome = NULL, result = NULL, lease = NULL WHERE state"
         if ids is None:
             return self.base.execute(f"{change} = 'failed'").rowcount
-        return sum(
-            self.base.execute(f"{change} IN ('done', 'failed', 'cancelled') AND id = ?", (one,)).rowcount
-            for one in ids
-        )
+        change += " IN ('done', 'failed', 'cancelled') AND (lease IS NULL OR lease < ?) AND id = ?"
+        return sum(self.base.execute(change, (time.time(), one)).rowcount for one in ids)
 
     def cancel(self, ids):
         """New jobs are not handed out any more; running ones end as cancelled. Returns how many."""
