@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -38,6 +39,13 @@ fn has(program: &str) -> bool {
     found
 }
 
+/// A command under a umask that lets nobody else read.
+fn closed(command: &Command) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+    shell
+}
+
 #[test]
 fn installed_programs_run_under_their_names_and_by_links() {
     let Some((programs, install)) = built("install") else { return };
@@ -45,6 +53,8 @@ fn installed_programs_run_under_their_names_and_by_links() {
     let mut command = Command::new(install);
     command.args(["--prefix", "/opt/htc", "--links", "--destdir"]).arg(place.path());
     command.arg("--programs").arg(&programs);
+    // Everybody may use what is installed, whatever the umask of who installs.
+    let mut command = closed(&command);
     // Twice: what is there already is replaced.
     run(&mut command);
     run(&mut command);
@@ -52,6 +62,8 @@ fn installed_programs_run_under_their_names_and_by_links() {
     assert_eq!(run(Command::new(bin.join("htc-classad-eval")).arg("1+1")).trim(), "2");
     let version = run(Command::new(bin.join("condor_config_val")).arg("-version"));
     assert!(version.starts_with("$CondorVersion: "), "{version}");
+    let mode = std::fs::metadata(&bin).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
     for file in [
         "man/man1/htc-slot-run.1",
         "bash-completion/completions/htc-hook-test",
@@ -93,8 +105,14 @@ fn the_tarball_runs_where_it_is_unpacked_and_is_the_same_twice() {
     );
     run(Command::new("tar").arg("-xzf").arg(&one).current_dir(place.path()));
     let root = one.file_name().unwrap().to_str().unwrap().trim_end_matches(".tar.gz");
-    let program = place.path().join(root).join("bin/htc-classad-eval");
-    assert_eq!(run(Command::new(program).arg("1+1")).trim(), "2");
+    let root = place.path().join(root);
+    assert_eq!(run(Command::new(root.join("bin/htc-classad-eval")).arg("1+1")).trim(), "2");
+    // The notices of what the programs are linked from, and the examples as README calls them.
+    let notices = std::fs::read_to_string(root.join("NOTICES")).unwrap();
+    assert!(notices.contains("clap_builder") && notices.contains("University of Cambridge"), "{notices}");
+    assert!(!notices.contains("proptest") && !notices.contains("syn 3"));
+    let table = run(Command::new(root.join("examples/quickstart/run")).env_remove("HTC_PROGRAMS"));
+    assert!(table.contains("4-too-big     failed    refused by START"), "{table}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use htc_hooks::cli::PROGRAMS;
@@ -15,13 +15,29 @@ pub(crate) fn source() -> &'static Path {
 /// Builds the programs for use, and says where they are.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--bins", "--locked"])
+    let output = Command::new(cargo)
+        .args(["build", "--release", "--bins", "--locked", "--message-format=json-render-diagnostics"])
         .current_dir(source())
-        .status()?;
-    ensure!(status.success(), "the build has failed");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| source().join("target"), PathBuf::from);
-    Ok(source().join(target).join("release"))
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the build has failed");
+    // Wherever the configuration of cargo has them put.
+    let built = |line: &str| {
+        let told: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(Path::new(told["executable"].as_str()?).parent()?.to_owned())
+    };
+    let place = String::from_utf8(output.stdout)?.lines().find_map(built);
+    place.context("cargo does not say where the programs are")
+}
+
+/// Makes a directory that everybody may look into, whatever the umask; those that are there stay as they are.
+fn directories(path: &Path) -> anyhow::Result<()> {
+    for directory in path.ancestors().collect::<Vec<_>>().iter().rev().filter(|directory| !directory.exists())
+    {
+        std::fs::create_dir(directory)?;
+        std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755))?;
+    }
+    Ok(())
 }
 
 /// Puts everything below a prefix; `stripped` programs have no symbols. Gives the paths of what was made, links too.
@@ -34,7 +50,7 @@ pub(crate) fn install(
     let mut made = Vec::new();
     let mut put = |from: &Path, to: PathBuf, mode: u32| -> anyhow::Result<PathBuf> {
         let directory = to.parent().unwrap_or(root);
-        std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        directories(directory).with_context(|| directory.display().to_string())?;
         // A program that runs cannot be written to, but it can be replaced.
         let fresh = to.with_extension("new");
         std::fs::copy(from, &fresh).with_context(|| format!("copying '{}'", from.display()))?;

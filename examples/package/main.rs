@@ -8,6 +8,7 @@
 
 #[path = "../install/layout.rs"]
 mod layout;
+mod notices;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -105,6 +106,8 @@ fn deb(programs: &Path, place: &Path, glibc: &str, fast: bool) -> anyhow::Result
     let documents = usr.join("share/doc/htc-hooks");
     std::fs::create_dir_all(&documents)?;
     std::fs::copy(layout::source().join("README.md"), documents.join("README.md"))?;
+    books(&documents)?;
+    std::fs::write(documents.join("notices"), notices::notices(layout::source())?)?;
     std::fs::write(documents.join("copyright"), COPYRIGHT)?;
     let day = run("date", &["-u", "-R", "-d", &format!("@{}", date()?)], place)?;
     let entry = format!(
@@ -113,16 +116,17 @@ fn deb(programs: &Path, place: &Path, glibc: &str, fast: bool) -> anyhow::Result
     std::fs::write(documents.join("changelog"), entry)?;
     for file in files(&usr)? {
         let path = file.to_string_lossy();
-        if path.contains("/share/man/") || path.ends_with("/changelog") {
+        if path.contains("/share/man/") || path.ends_with("/changelog") || path.ends_with("/notices") {
             run("gzip", &["-9n", &path], place)?;
         }
     }
     let size: u64 =
         files(&usr)?.iter().filter_map(|file| Some(std::fs::metadata(file).ok()?.len().div_ceil(1024))).sum();
+    let gcc = if uses(programs, b"libgcc_s.so.1")? { ", libgcc-s1" } else { "" };
     let architecture = run("dpkg", &["--print-architecture"], place)?;
     let control = format!(
         "Package: htc-hooks\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\n\
-         Installed-Size: {size}\nDepends: libc6 (>= {glibc}), libgcc-s1\nSection: utils\nPriority: optional\n\
+         Installed-Size: {size}\nDepends: libc6 (>= {glibc}){gcc}\nSection: utils\nPriority: optional\n\
          Description: run and test HTCondor hooks without a pool\n{DESCRIPTION}"
     );
     let mut sums = String::new();
@@ -154,6 +158,8 @@ fn tar(programs: &Path, place: &Path, fast: bool) -> anyhow::Result<String> {
     for file in ["README.md", "LICENSE", "CHANGELOG.md"] {
         std::fs::copy(layout::source().join(file), root.join(file))?;
     }
+    books(&root)?;
+    std::fs::write(root.join("NOTICES"), notices::notices(layout::source())?)?;
     plain_modes(&root)?;
     let archive = std::env::current_dir()?.join(format!("{name}.tar"));
     let archive = archive.to_string_lossy();
@@ -162,6 +168,35 @@ fn tar(programs: &Path, place: &Path, fast: bool) -> anyhow::Result<String> {
     run("tar", &[&["-cf", &archive][..], &same[..], &[name.as_str()][..]].concat(), place)?;
     run("gzip", &[if fast { "-1nf" } else { "-9nf" }, &archive], place)?;
     Ok(format!("{name}.tar.gz"))
+}
+
+/// Whether a program names a library.
+fn uses(programs: &Path, library: &[u8]) -> anyhow::Result<bool> {
+    for program in htc_hooks::cli::PROGRAMS {
+        if memchr::memmem::find(&std::fs::read(programs.join(program.name))?, library).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What README points to: the book and the examples, which use the programs that are installed.
+fn books(to: &Path) -> anyhow::Result<()> {
+    for directory in ["docs", "examples"] {
+        let source = layout::source();
+        for file in files(&source.join(directory))? {
+            let name = file.strip_prefix(source)?;
+            if file.extension().is_some_and(|kind| kind == "rs")
+                || name.to_string_lossy().contains("__pycache__")
+            {
+                continue;
+            }
+            let copy = to.join(name);
+            std::fs::create_dir_all(copy.parent().unwrap_or(to))?;
+            std::fs::copy(&file, copy)?;
+        }
+    }
+    Ok(())
 }
 
 /// The files below a directory, in the order of their names.

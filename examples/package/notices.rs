@@ -1,0 +1,120 @@
+//! What the licences of the linked crates want to be passed on with the programs: their notices.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+/// The notices of all crates that the programs are linked from; a text that several share stands there once.
+pub(crate) fn notices(source: &Path) -> anyhow::Result<String> {
+    let metadata = metadata(source)?;
+    let linked = linked(&metadata);
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in
+        array(&metadata["packages"]).iter().filter(|package| linked.contains(&text(&package["id"])))
+    {
+        // Our own licence is beside the programs.
+        if package["source"].is_null() {
+            continue;
+        }
+        let name = format!(
+            "{} {} ({})",
+            text(&package["name"]),
+            text(&package["version"]),
+            text(&package["license"])
+        );
+        let found = of_crate(Path::new(text(&package["manifest_path"])).parent().unwrap_or(source))?;
+        ensure!(!found.is_empty(), "{name} has no notice");
+        for notice in found {
+            texts.entry(notice).or_default().push(name.clone());
+        }
+    }
+    let mut all = "The programs are linked from these libraries, whose licences follow.\n".to_owned();
+    for (notice, names) in texts {
+        all.push_str(&format!("\n{}\n{}\n\n{}\n", "=".repeat(72), names.join("\n"), notice.trim()));
+    }
+    Ok(all)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What cargo knows of this package and its dependencies on this kind of machine.
+fn metadata(source: &Path) -> anyhow::Result<Value> {
+    let compiler = Command::new("rustc").arg("-vV").current_dir(source).output().context("rustc")?;
+    let compiler = String::from_utf8(compiler.stdout)?;
+    let host =
+        compiler.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", host])
+        .current_dir(source)
+        .output()
+        .context("cargo")?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The ids of the packages that become part of a program: dependencies, not those of builds and tests, nor macros.
+fn linked(metadata: &Value) -> Vec<&str> {
+    let nodes = array(&metadata["resolve"]["nodes"]);
+    let macros: Vec<&str> = array(&metadata["packages"])
+        .iter()
+        .filter(|package| {
+            array(&package["targets"])
+                .iter()
+                .any(|target| array(&target["kind"]).iter().any(|kind| kind == "proc-macro"))
+        })
+        .map(|package| text(&package["id"]))
+        .collect();
+    let mut found = vec![text(&metadata["resolve"]["root"])];
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        let Some(node) = nodes.iter().find(|node| node["id"] == id) else { continue };
+        for dependency in array(&node["deps"]) {
+            let id = text(&dependency["pkg"]);
+            let ours = array(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
+            if ours && !found.contains(&id) && !macros.contains(&id) {
+                found.push(id);
+            }
+        }
+    }
+    found
+}
+
+/// The files of a crate that are notices, and the one at the head of PCRE2, which comes without a file of its own.
+fn of_crate(directory: &Path) -> anyhow::Result<Vec<String>> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+        if path.is_file()
+            && ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"]
+                .iter()
+                .any(|word| name.starts_with(word))
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        found.push(String::from_utf8_lossy(&fs::read(path)?).into_owned());
+    }
+    if let Ok(code) = fs::read_to_string(directory.join("upstream/src/pcre2_compile.c")) {
+        let head =
+            code.split_inclusive("*/").take_while(|part| !part.contains("#include")).collect::<String>();
+        ensure!(head.contains("Redistribution"), "PCRE2 has no notice where it was");
+        found.push(head);
+    }
+    Ok(found)
+}
