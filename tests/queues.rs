@@ -190,7 +190,7 @@ fn ends(kind: &'static str, needs: &[&str]) {
     queue.hook("job_exit", &["exit"], &[&one[..], b"ExitCode = 0\nExitBySignal = false\n"].concat());
     assert_eq!(queue.command(&["retry", "1"]).status.code(), Some(0));
     let two = String::from_utf8_lossy(&fetched()).into_owned();
-    assert!(two.contains("QueueName = \"1\"") && two.contains("QueueAttempt = 2"), "{two}");
+    assert!(two.contains("ClusterId = 1\n") && two.contains("QueueAttempt = 2"), "{two}");
     let three = String::from_utf8_lossy(&fetched()).into_owned();
     assert!(three.contains("Out = \"mine\"") && !three.contains("2.out"), "{three}");
 }
@@ -274,6 +274,16 @@ fn the_spool_obeys_its_command() {
 }
 
 #[test]
+fn the_spool_knows_when_a_job_has_ended() {
+    ends("spool", &["flock"]);
+}
+
+#[test]
+fn the_spool_takes_no_rubbish() {
+    refusals("spool", &["flock"]);
+}
+
+#[test]
 fn sqlite_runs_its_example() {
     example("sqlite", &SQLITE);
 }
@@ -311,6 +321,16 @@ fn postgres_keeps_the_contract() {
 #[test]
 fn postgres_obeys_its_command() {
     commands("postgres", &POSTGRES);
+}
+
+#[test]
+fn postgres_knows_when_a_job_has_ended() {
+    ends("postgres", &POSTGRES);
+}
+
+#[test]
+fn postgres_takes_no_rubbish() {
+    refusals("postgres", &POSTGRES);
 }
 
 #[test]
@@ -355,6 +375,84 @@ fn the_web_service_serves_no_pages_and_runs_once() {
     assert_eq!(queue.list().lines().count(), 1);
     let again = as_hooks(&queue.place.path().join("server")).arg("start").output().unwrap();
     assert!(told(&again).contains("it runs already"), "{}", told(&again));
+}
+
+/// What killed hooks leave in the spool is no job of its own, and a job that was cancelled before its host was lost does not
+/// run again.
+#[test]
+fn the_spool_survives_killed_hooks() {
+    if programs(&["flock"]).is_none() {
+        return;
+    }
+    let queue = Queue::new("spool");
+    let job = examples().join("jobs/true.ad");
+    assert!(queue.command(&["submit", job.to_str().unwrap(), "--copies=2"]).status.success());
+    let fetched = || {
+        let ad = queue.hook("fetch_work", &[], b"Name = \"slot1@here\"\nActivity = \"Idle\"\n");
+        String::from_utf8(ad).unwrap()
+    };
+    assert!(fetched().contains("ClusterId = 1\n"));
+    // FETCH_WORK was killed between its two moves, JOB_EXIT while it read.
+    let claimed = queue.place.path().join("store/claimed");
+    let (taken, end) = (claimed.join("00000001.ad.4711"), claimed.join(".end.4712"));
+    std::fs::rename(claimed.join("00000001.ad"), &taken).unwrap();
+    std::fs::write(&end, "QueueName").unwrap();
+    assert!(queue.list().contains("\n1         claimed "), "{}", queue.list());
+    assert_eq!(queue.command(&["cancel", "1"]).status.code(), Some(0));
+    run(Command::new("touch").args(["-t", "202001010000"]).args([&taken, &end]));
+    assert!(fetched().contains("ClusterId = 2\n"));
+    assert_eq!(fetched(), "");
+    assert!(queue.list().contains("\n1         cancelled "), "{}", queue.list());
+    assert_eq!(queue.list().lines().count(), 3, "{}", queue.list());
+    assert!(!end.exists());
+}
+
+/// A server that was stopped, or whose machine was, starts again with its jobs; it does not start twice.
+#[test]
+fn postgres_starts_again() {
+    if programs(&POSTGRES).is_none() {
+        return;
+    }
+    let queue = Queue::new("postgres");
+    let server = |word: &str| as_hooks(&queue.place.path().join("server")).arg(word).output().unwrap();
+    let job = examples().join("jobs/true.ad");
+    assert!(queue.command(&["submit", job.to_str().unwrap()]).status.success());
+    assert!(told(&server("start")).contains("it runs already"));
+    for word in ["stop", "stop", "start"] {
+        let output = server(word);
+        assert!(output.status.success(), "{word}: {}", told(&output));
+    }
+    assert_eq!(queue.list().lines().count(), 2, "{}", queue.list());
+}
+
+/// What the jobs of a file have written is kept, and where is said; a file beside --jobs is refused.
+#[test]
+fn the_output_of_own_jobs_is_kept() {
+    let Some(programs) = programs(&["flock"]) else { return };
+    let place = place();
+    let file = place.path().join("x=1.ads");
+    std::fs::write(
+        &file,
+        "Owner = \"demo\"\r\nOsUser = \"nobody\"\r\nCmd = \"/bin/echo\"\r\nArguments = \"hello\"\r\n",
+    )
+    .unwrap();
+    let call = |words: &[&str]| {
+        let mut command = Command::new(examples().join("run"));
+        command
+            .arg("spool")
+            .args(words)
+            .arg(&file)
+            .env("HTC_PROGRAMS", &programs)
+            .env("TMPDIR", place.path());
+        command
+    };
+    let printed = run(&mut call(&[]));
+    let kept =
+        printed.lines().find_map(|line| line.strip_prefix("What the jobs have written is in ")).unwrap();
+    assert_eq!(std::fs::read_to_string(Path::new(kept).join("00000001.out")).unwrap(), "hello\n");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 2);
+    let refused = call(&["--jobs=3"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", told(&refused));
 }
 
 #[test]

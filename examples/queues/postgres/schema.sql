@@ -1,5 +1,9 @@
 -- A queue of jobs for any number of hosts. Each function is one statement of a hook, so a hook that dies in its middle, or a
--- host that is gone, has done nothing or all.
+-- host that is gone, has done nothing or all. All of it lies in a schema of its own: the database may be one for much else.
+
+SET client_min_messages = warning;
+CREATE SCHEMA IF NOT EXISTS htc_queue;
+SET search_path = htc_queue;
 
 CREATE TABLE IF NOT EXISTS job (
     id bigserial PRIMARY KEY,
@@ -24,10 +28,11 @@ CREATE OR REPLACE FUNCTION ad_value(ad text, name text) RETURNS text LANGUAGE sq
 $$;
 
 -- A job for this worker: the ad with the lines by which the later hooks know it. Other workers are not waited for: what
--- they are about to take is skipped. A worker that has said nothing for the time of its lease has lost its job.
-CREATE OR REPLACE FUNCTION queue_fetch(taker text, held interval) RETURNS SETOF text LANGUAGE sql AS $$
+-- they are about to take is skipped. A worker that has said nothing for the time of its lease has lost its job. What the job
+-- writes lies in the directory `output`, unless it says where.
+CREATE OR REPLACE FUNCTION queue_fetch(taker text, held interval, output text) RETURNS SETOF text LANGUAGE sql SET search_path = htc_queue AS $$
     WITH lost AS (
-        UPDATE job SET state = 'new' WHERE id IN (
+        UPDATE job SET state = 'new', lease = NULL WHERE id IN (
             SELECT id FROM job WHERE state = 'claimed' AND lease < now() ORDER BY lease LIMIT 100 FOR UPDATE SKIP LOCKED)
         RETURNING id, attempt, worker
     ), noted AS (
@@ -37,28 +42,31 @@ CREATE OR REPLACE FUNCTION queue_fetch(taker text, held interval) RETURNS SETOF 
     )
     UPDATE job SET state = 'claimed', attempt = attempt + 1, worker = taker, lease = now() + held, outcome = NULL
     FROM next WHERE job.id = next.id
-    RETURNING format(E'%s\nQueueName = "%s"\nQueueAttempt = %s\nClusterId = %s\nProcId = 0\nOut = "%s.out"\nErr = "%s.err"',
-                     rtrim(ad, E'\n'), job.id, attempt, job.id, job.id, job.id)
+    RETURNING concat(rtrim(ad, E'\n'),
+                     format(E'\nQueueName = "%s"\nQueueAttempt = %s\nClusterId = %s\nProcId = 0', job.id, attempt, job.id),
+                     CASE WHEN ad_value(ad, 'Iwd') IS NULL THEN format(E'\nIwd = "%s"', output) END,
+                     CASE WHEN ad_value(ad, 'Out') IS NULL THEN format(E'\nOut = "%s/%s.out"', output, job.id) END,
+                     CASE WHEN ad_value(ad, 'Err') IS NULL THEN format(E'\nErr = "%s/%s.err"', output, job.id) END)
 $$;
 
 -- The slot did not want the job: it is offered again, behind the others; after three times nobody wants it.
-CREATE OR REPLACE FUNCTION queue_reject(text_of_job text) RETURNS void LANGUAGE sql AS $$
-    UPDATE job SET refused = refused + 1, outcome = format('refused %s times', refused + 1),
-                   state = CASE WHEN refused + 1 < 3 THEN 'new' ELSE 'failed' END
+CREATE OR REPLACE FUNCTION queue_reject(text_of_job text) RETURNS void LANGUAGE sql SET search_path = htc_queue AS $$
+    UPDATE job SET refused = refused + 1, lease = NULL, outcome = format('refused %s times', refused + 1),
+                   state = CASE WHEN state = 'cancelled' THEN state WHEN refused + 1 < 3 THEN 'new' ELSE 'failed' END
     WHERE id = ad_value(text_of_job, 'QueueName')::bigint AND attempt = ad_value(text_of_job, 'QueueAttempt')::int
-          AND state = 'claimed'
+          AND state IN ('claimed', 'cancelled')
 $$;
 
 -- The job runs: its lease begins anew.
-CREATE OR REPLACE FUNCTION queue_update(text_of_job text, held interval) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION queue_update(text_of_job text, held interval) RETURNS void LANGUAGE sql SET search_path = htc_queue AS $$
     UPDATE job SET lease = now() + held
     WHERE id = ad_value(text_of_job, 'QueueName')::bigint AND attempt = ad_value(text_of_job, 'QueueAttempt')::int
-          AND state = 'claimed'
+          AND lease IS NOT NULL
 $$;
 
 -- The job has ended (exit, hold) or had to leave (remove, evict). If its lease was lost, somebody else has it: the late end
 -- is only noted.
-CREATE OR REPLACE FUNCTION queue_end(how text, text_of_job text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION queue_end(how text, text_of_job text) RETURNS void LANGUAGE plpgsql SET search_path = htc_queue AS $$
 DECLARE
     to_state text := 'new';
     said text := 'had to leave: ' || how;
@@ -79,7 +87,7 @@ BEGIN
     IF to_state = 'new' AND try >= 10 THEN to_state := 'failed'; END IF;
     UPDATE job SET state = CASE WHEN state = 'cancelled' THEN state ELSE to_state END, outcome = said, lease = NULL,
                    result = CASE WHEN how IN ('exit', 'hold') THEN text_of_job END
-    WHERE id = number AND attempt = try AND state IN ('claimed', 'cancelled');
+    WHERE id = number AND attempt = try AND lease IS NOT NULL;
     IF NOT FOUND THEN said := 'late end: ' || how; END IF;
     INSERT INTO history (job, attempt, what) VALUES (number, try, said);
 END
