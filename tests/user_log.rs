@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bstr::ByteSlice;
+use htc_hooks::classad::format::long;
 use htc_hooks::user_log::{Body, Ending, EventReader, EventTime, FormatOptions, JobEvent, Share, Terminated};
 
 /// The directory with recordings and golden cases; tests that need it print why they do nothing without.
@@ -116,4 +118,20 @@ fn the_end_of_a_job_as_xml_is_what_a_starter_wrote() {
 </c>
 "#;
     assert_eq!(String::from_utf8_lossy(&event.xml()), recorded);
+}
+
+/// `WriteEventLog::renderEvent` writes events by the unparsers that write ads.
+#[test]
+fn events_as_xml_and_json_have_numbers_and_expressions_as_ads_have_them() {
+    let (time, _) = EventTime::parse(b"2026-11-21T00:47:41.599").unwrap();
+    let (mut ad, _) = long::parse(b"Half = 0.5\nLater = time() + 1\nNothing = undefined\n");
+    ad.set("Note", "a\u{1}b/c");
+    let event = JobEvent::new(1, 0, time, Body::JobAdInformation(Box::new(ad)));
+    let (xml, json) = (event.xml(), event.json());
+    for part in ["<r>5.000000000000000E-01</r>", "<e>time() + 1</e>", "<un/>", "<s>a\\001b/c</s>"] {
+        assert!(xml.contains_str(part), "{part} in {}", xml.as_bstr());
+    }
+    for part in [r#""Half": 0.5"#, r#""\/Expr(time() + 1)\/""#, r#""Nothing": null"#, r#""a\u0001b/c""#] {
+        assert!(json.contains_str(part), "{part} in {}", json.as_bstr());
+    }
 }

@@ -4,8 +4,9 @@ use bstr::BString;
 
 use super::body::{Body, Ending, Evicted, Share, Terminated};
 use super::{EventKind, JobEvent};
+use crate::classad::format::{json, xml};
 use crate::classad::syntax::Dialect;
-use crate::classad::{ClassAd, Expr, Value, unparse};
+use crate::classad::{ClassAd, Expr, Value};
 
 impl JobEvent {
     /// The event as an ad.
@@ -27,15 +28,14 @@ impl JobEvent {
     /// The event as XML: one ad without header, four blanks for each level.
     pub fn xml(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        xml_ad(&self.to_ad(), 0, &mut out);
-        out.push(b'\n');
+        xml::push(&self.to_ad(), xml::Layout::Spaced, &mut out);
         out
     }
 
     /// The event as JSON, as `EVENT_LOG` has it.
     pub fn json(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        json_ad(&self.to_ad(), 0, &mut out);
+        json::push(&self.to_ad(), json::Layout::Indented, &mut out);
         out.push(b'\n');
         out
     }
@@ -203,90 +203,4 @@ impl Body {
             Body::Other { lines, .. } => text(ad, "Info", &bstr::join("\n", lines)),
         }
     }
-}
-
-fn indent(depth: usize, out: &mut Vec<u8>, width: usize) {
-    out.resize(out.len() + depth * width, b' ');
-}
-
-fn xml_ad(ad: &ClassAd, depth: usize, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"<c>\n");
-    for (name, expr) in ad.in_ad_order() {
-        indent(depth + 1, out, 4);
-        out.extend_from_slice(b"<a n=\"");
-        out.extend_from_slice(name);
-        out.extend_from_slice(b"\">");
-        let plain = |tag: &str, text: &[u8], out: &mut Vec<u8>| {
-            out.extend_from_slice(format!("<{tag}>").as_bytes());
-            escaped(text, out);
-            out.extend_from_slice(format!("</{tag}>").as_bytes());
-        };
-        match expr.as_literal() {
-            Some(Value::Ad(nested)) => xml_ad(&nested, depth + 1, out),
-            Some(Value::Bool(value)) => {
-                out.extend_from_slice(if value { b"<b v=\"t\"/>" } else { b"<b v=\"f\"/>" });
-            }
-            Some(Value::Int(value)) => plain("i", value.to_string().as_bytes(), out),
-            Some(Value::Real(value)) => plain("r", &Value::Real(value).unparse(), out),
-            Some(Value::Str(value)) => {
-                // Escaped as in an expression, its delimiter left out.
-                let mut text = Vec::new();
-                unparse::escape(&value, 0, &mut text);
-                plain("s", &text, out);
-            }
-            _ => plain("e", &expr.unparse(), out),
-        }
-        out.extend_from_slice(b"</a>\n");
-    }
-    indent(depth, out, 4);
-    out.extend_from_slice(b"</c>");
-}
-
-fn escaped(text: &[u8], out: &mut Vec<u8>) {
-    for &byte in text {
-        match byte {
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            b'&' => out.extend_from_slice(b"&amp;"),
-            _ => out.push(byte),
-        }
-    }
-}
-
-fn json_ad(ad: &ClassAd, depth: usize, out: &mut Vec<u8>) {
-    out.push(b'{');
-    for (at, (name, expr)) in ad.in_ad_order().into_iter().enumerate() {
-        out.extend_from_slice(if at == 0 { b"\n" } else { b",\n" });
-        indent(depth + 1, out, 2);
-        json_text(name, out);
-        out.extend_from_slice(b": ");
-        match expr.as_literal() {
-            Some(Value::Ad(nested)) => json_ad(&nested, depth + 1, out),
-            Some(Value::Bool(value)) => out.extend_from_slice(if value { b"true" } else { b"false" }),
-            Some(Value::Str(value)) => json_text(&value, out),
-            Some(value) => out.extend_from_slice(&value.unparse()),
-            None => json_text(&[b"/Expr(", expr.unparse().as_slice(), b")/"].concat(), out),
-        }
-    }
-    out.push(b'\n');
-    indent(depth, out, 2);
-    out.push(b'}');
-}
-
-fn json_text(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    for chunk in text.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '"' => out.extend_from_slice(b"\\\""),
-                '\\' => out.extend_from_slice(b"\\\\"),
-                '\n' => out.extend_from_slice(b"\\n"),
-                '\t' => out.extend_from_slice(b"\\t"),
-                '\r' => out.extend_from_slice(b"\\r"),
-                _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
-        }
-        out.extend_from_slice(chunk.invalid());
-    }
-    out.push(b'"');
 }

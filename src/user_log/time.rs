@@ -5,7 +5,7 @@ use crate::text::calendar;
 use crate::world::Zone;
 
 /// A time as written. What it means in seconds since the epoch depends on the zone of the writer unless it is `utc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventTime {
     /// The year; old logs have none.
     pub year: Option<i32>,
@@ -75,16 +75,7 @@ impl EventTime {
     pub fn parse(text: &[u8]) -> Option<(Self, usize)> {
         let mut reader = Reader { text, at: 0 };
         let first = reader.number()?;
-        let mut time = EventTime {
-            year: None,
-            month: 0,
-            day: 0,
-            hour: 0,
-            minute: 0,
-            second: 0,
-            milli: None,
-            utc: false,
-        };
+        let mut time = EventTime::default();
         if reader.take(b'-') {
             time.year = i32::try_from(first).ok();
             time.month = reader.byte()?;
@@ -105,20 +96,6 @@ impl EventTime {
         }
         time.utc = reader.take(b'Z');
         Some((time, reader.at))
-    }
-
-    /// Seconds since the epoch, read in a zone `offset` seconds east of Greenwich unless it is the time of Greenwich.
-    /// `year` stands in where none was written.
-    pub fn seconds(&self, offset: i32, year: i32) -> i64 {
-        let civil = calendar::Civil {
-            year: i64::from(self.year.unwrap_or(year)),
-            month: i64::from(self.month),
-            day: i64::from(self.day),
-            hour: i64::from(self.hour),
-            minute: i64::from(self.minute),
-            second: i64::from(self.second),
-        };
-        civil.seconds() - if self.utc { 0 } else { i64::from(offset) }
     }
 }
 
@@ -161,7 +138,6 @@ mod tests {
             let (read, length) = EventTime::parse(text.as_bytes()).unwrap();
             assert_eq!(length, text.len());
             assert_eq!(read.text(options), text);
-            assert_eq!(read.seconds(3600, 2026), 1_795_222_028, "{text}");
         }
     }
 }
