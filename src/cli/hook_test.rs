@@ -2,6 +2,7 @@
 //! answer; suites, recordings and random ads for many.
 
 mod ads;
+mod call;
 mod cron;
 mod cron_play;
 mod fuzz;

@@ -7,19 +7,21 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::cron_play::{Teller, plan, surroundings};
+use super::cron_play::Teller;
 use super::options::Shared;
-use super::{one, report, screen};
+use super::{call, report, screen, setup, variables};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::cli::common::{Problem, Session, Status, read_ads, seconds};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::Knobs;
 use crate::hook::cron_job::{CronJob, CronManager};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, identity};
 use crate::process::Exit;
+use crate::quirks::Quirks;
+use crate::runner::cron::CronSurroundings;
 use crate::runner::hook_test::{
-    CronList, CronPlay, Expectation, PATIENCE, Pause, SingleCron, merged, sample_slot, samples, unmet,
+    self, CronList, CronPlan, CronPlay, PATIENCE, Pause, SingleCron, merged, sample_slot, samples, unmet,
 };
 use crate::slot::cron_ads::advertised;
 
@@ -92,8 +94,7 @@ pub(super) fn run(
     session: &Session,
 ) -> anyhow::Result<Status> {
     let world = cli.clock.world();
-    let expectations: Vec<Expectation> =
-        args.expect.iter().map(|text| one::expectation(text, "--expect")).collect::<anyhow::Result<_>>()?;
+    let expectations = call::expectations(&args.expect)?;
     let mut slots = slots(manager, args, session)?;
     let lists = Lists { cli, manager, args, world: &world, session };
     let list = lists.read(None)?;
@@ -101,7 +102,7 @@ pub(super) fn run(
     let plan = plan(args, cli.events.timeout.unwrap_or(PATIENCE));
     let teller = Teller::new(cli, &plan, session);
     let (surroundings, _log) = surroundings(cli, (manager, cli.quirks.quirks), args, &world)?;
-    let mut reactor = one::reactor()?;
+    let mut reactor = call::reactor()?;
     let mut play = CronPlay::new(plan, surroundings, (&before, &world), &mut reactor);
     if args.show_input {
         for job in &list.jobs {
@@ -138,6 +139,34 @@ pub(super) fn run(
         true => Status::No,
         false => Status::Done,
     })
+}
+
+/// What is played, as the command line says.
+fn plan(args: &CronArgs, patience: Duration) -> CronPlan {
+    CronPlan {
+        runs: args.runs,
+        seconds: args.seconds,
+        reconfig: args.reconfig.clone(),
+        job_begins: args.job_begins.map(|at| (at, args.job_slot)),
+        patience,
+    }
+}
+
+/// What programs get of the daemon; its directory goes with the second of the two.
+fn surroundings(
+    cli: &Shared,
+    (manager, quirks): (CronManager, Quirks),
+    args: &CronArgs,
+    world: &RealWorld,
+) -> anyhow::Result<(CronSurroundings, tempfile::TempDir)> {
+    let daemon = identity::by_uid(identity::effective_uid());
+    // Cron jobs get no keys of daemons, in the reference neither.
+    let mut environment = hook_test::caller_environment(world, &cli.config.choice(), Quirks::None);
+    hook_test::put_variables(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
+    let account = setup::account(args.user.as_deref())?;
+    let switches = args.user.is_some() && account != daemon;
+    let identity = account.as_ref().filter(|_| switches).map(identity::of_account);
+    Ok(hook_test::cron_surroundings(manager, environment, identity, quirks)?)
 }
 
 /// The ads of the slots, or of the schedd.

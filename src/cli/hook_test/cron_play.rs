@@ -6,50 +6,20 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::cron::CronArgs;
 use super::options::Shared;
-use super::{setup, variables};
 use crate::cli::common::{Painter, Session};
-use crate::hook::cron_job::{CronManager, CronMode};
-use crate::os::{Leftover, RealWorld, identity};
+use crate::hook::cron_job::CronMode;
+use crate::os::Leftover;
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
-use crate::runner::cron::{CronSurroundings, CronTold};
-use crate::runner::hook_test::{self, CronPlan, CronPlay, PlayEvent};
+use crate::quirks::Quirk;
+use crate::runner::cron::CronNotice;
+use crate::runner::hook_test::{CronPlan, CronPlay, PlayEvent};
 use crate::slot::cron_ads::Published;
 use crate::slot::cron_schedule::CronNote;
 
 /// How many characters of a bad line are shown, and how many such lines.
 const SHOWN: usize = 120;
 const MOST_BAD_LINES: usize = 50;
-
-/// What is played, as the command line says.
-pub(super) fn plan(args: &CronArgs, patience: Duration) -> CronPlan {
-    CronPlan {
-        runs: args.runs,
-        seconds: args.seconds,
-        reconfig: args.reconfig.clone(),
-        job_begins: args.job_begins.map(|at| (at, args.job_slot)),
-        patience,
-    }
-}
-
-/// What programs get of the daemon; its directory goes with the second of the two.
-pub(super) fn surroundings(
-    cli: &Shared,
-    (manager, quirks): (CronManager, Quirks),
-    args: &CronArgs,
-    world: &RealWorld,
-) -> anyhow::Result<(CronSurroundings, tempfile::TempDir)> {
-    let daemon = identity::by_uid(identity::effective_uid());
-    // Cron jobs get no keys of daemons, in the reference neither.
-    let mut environment = hook_test::caller_environment(world, &cli.config.choice(), Quirks::None);
-    hook_test::put_variables(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
-    let account = setup::account(args.user.as_deref())?;
-    let switches = args.user.is_some() && account != daemon;
-    let identity = account.as_ref().filter(|_| switches).map(identity::of_account);
-    Ok(hook_test::cron_surroundings(manager, environment, identity, quirks)?)
-}
 
 /// Tells what happens.
 pub(super) struct Teller<'a> {
@@ -103,15 +73,15 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn tell_one(&self, play: &CronPlay<'_>, told: &CronTold) {
+    fn tell_one(&self, play: &CronPlay<'_>, told: &CronNotice) {
         let quiet = self.quiet;
         match told {
-            CronTold::Started { name, .. } => {
+            CronNotice::Started { name, .. } => {
                 if self.timed && !quiet {
                     self.line(play, &name.to_string(), "started");
                 }
             }
-            CronTold::NotStarted { name, reason } => {
+            CronNotice::NotStarted { name, reason } => {
                 let last = match play.schedule().job(name).map(|job| job.mode) {
                     Some(CronMode::Periodic) => "tried again after its period".to_owned(),
                     _ => format!("25.14 never tries it again ({})", Quirk::CronFailedStartFinal.id()),
@@ -119,18 +89,18 @@ impl<'a> Teller<'a> {
                 let name = self.painter.bad(name).to_string();
                 self.line(play, &name, &format!("not started: {reason}; {last}"));
             }
-            CronTold::Published { job, block } => self.published(play, job, block),
-            CronTold::Unended { line, .. } => {
+            CronNotice::Published { job, block } => self.published(play, job, block),
+            CronNotice::Unended { line, .. } => {
                 let leaks = Quirk::CronLastLineLeaks.id();
                 let text = format!("'{line}' has no newline; it is glued to the next run ({leaks})");
                 self.line(play, "  warning last-line", &text);
             }
-            CronTold::Signalled { name, signal } => {
+            CronNotice::Signalled { name, signal } => {
                 if !quiet {
                     self.line(play, &name.to_string(), &format!("gets signal {signal}"));
                 }
             }
-            CronTold::Ended { name, exit, took, stderr, left_behind } => {
+            CronNotice::Ended { name, exit, took, stderr, left_behind } => {
                 if !quiet {
                     let mode = play.schedule().job(name).map_or("dropped", |job| job.mode.name());
                     let name = format!("{} ({mode})", self.painter.good(&name.to_string()));
@@ -138,13 +108,13 @@ impl<'a> Teller<'a> {
                     self.left(play, left_behind, stderr);
                 }
             }
-            CronTold::TooLarge { name } => {
+            CronNotice::TooLarge { name } => {
                 self.line(play, &name.to_string(), "a block of more than 4 MiB: the rest of it is dropped");
             }
-            CronTold::Dropped { name } => {
+            CronNotice::Dropped { name } => {
                 self.line(play, &name.to_string(), "dropped, and its attributes with it");
             }
-            CronTold::Note(note) => self.note(play, note),
+            CronNotice::Note(note) => self.note(play, note),
         }
     }
 

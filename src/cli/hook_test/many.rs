@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use super::one;
+use super::call;
 use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::setup;
-use super::suites;
 use crate::classad::ClassAd;
 use crate::cli::common::{AdFormat, AdStream, Column, Painter, Problem, Progress, Session, Status, table};
 use crate::hook::HookType;
@@ -102,7 +101,7 @@ struct Failed(anyhow::Error);
 
 impl From<CallError> for Failed {
     fn from(error: CallError) -> Self {
-        Failed(one::problem(error))
+        Failed(call::problem(error))
     }
 }
 
@@ -114,7 +113,7 @@ fn calls(
     session: &Session,
 ) -> anyhow::Result<Option<i32>> {
     let (cli, one) = (seen.cli, seen.one);
-    let mut reactor = one::reactor()?;
+    let mut reactor = call::reactor()?;
     let progress = Progress::new("ads", None, cli.output.quiet);
     let mut told = BTreeSet::new();
     let mut next = || {
@@ -133,18 +132,18 @@ fn calls(
         progress.advance(1);
         taken
     };
-    let parallel = one.also.jobs.unwrap_or_else(suites::parallel);
+    let parallel = one.also.jobs.unwrap_or_else(call::parallel);
     call_many(&mut reactor, parallel, &mut next, &mut done).map_err(|Failed(error)| error)
 }
 
 impl Seen<'_> {
     /// Takes one call in, and prints what was asked for of each.
     fn take(&mut self, number: usize, setup: &Setup, shown: Shown) -> anyhow::Result<()> {
-        let failed = one::failed_expectations(setup, &shown, self.expectations);
+        let failed = call::failed_expectations(setup, &shown, self.expectations);
         let word = shown.verdict.decision.word();
         let wanted = self.one.also.expect_verdict.as_deref();
         let good = failed.is_empty() && wanted.map_or(shown.verdict.good, |wanted| wanted == word);
-        let name = one::job_id(shown.case.subject()).unwrap_or_else(|| format!("ad {number}"));
+        let name = call::job_id(shown.case.subject()).unwrap_or_else(|| format!("ad {number}"));
         self.tally.add(
             shown.case.subject(),
             (number, &name),
@@ -156,10 +155,10 @@ impl Seen<'_> {
             self.findings.entry(finding.rule.word()).or_insert_with(first).0 += 1;
         }
         if let Some(events) = &mut self.events {
-            one::tell(events, setup, &shown);
+            call::tell(events, setup, &shown);
         }
         if let Some(directory) = &self.one.also.keep {
-            shown.keep(directory).map_err(one::problem)?;
+            shown.keep(directory).map_err(call::problem)?;
         }
         let text = match self.cli.output.format() {
             None => return Ok(()),

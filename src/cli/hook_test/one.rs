@@ -2,35 +2,19 @@
 
 use std::io::Write;
 
-use anyhow::Context as _;
-use nix::libc;
-
 use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::setup;
-use super::{ads, many, screen, timing};
-use crate::classad::ClassAd;
+use super::{ads, call, many, screen, timing};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
-use crate::runner::events::{Event, EventStream, Kind, exit_words};
-use crate::runner::hook_test::{CallError, Decision, Ending, Expectation, Setup, Shown, unmet};
-use crate::text::Span;
-use crate::text::caret::Caret;
-use crate::world::World;
-
-/// The reactor of the program: it ends calls cleanly when somebody interrupts.
-pub(super) fn reactor() -> anyhow::Result<Reactor> {
-    new_reactor().context("setting up signals and children")
-}
-
-pub(super) fn new_reactor() -> std::io::Result<Reactor> {
-    Reactor::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
-}
+use crate::runner::events::EventStream;
+use crate::runner::hook_test::{Decision, Ending, Setup, Shown};
 
 pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
-    let expectations = expectations(one)?;
+    let expectations = call::expectations(&one.also.expect)?;
     let mut one = one.clone();
     if let Some(mut stream) = ads::given(&one, session)? {
         let enough = ads::read_by(hook);
@@ -61,12 +45,12 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
         return Err(Problem::usage("--events is not written by --time and --fuzz").into());
     }
     let events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
-    let mut reactor = reactor()?;
+    let mut reactor = call::reactor()?;
     if let Some(times) = one.also.time {
         return timing::time(&setup, &mut reactor, times, cli, session);
     }
     let relayed = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
-    let mut shown = match call(&setup, &mut reactor, cli.output.quiet, session)? {
+    let mut shown = match shown(&setup, &mut reactor, cli.output.quiet, session)? {
         Ok(shown) => shown,
         Err(signal) => return relayed(signal),
     };
@@ -74,19 +58,19 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
         return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, &one), session);
     }
     if let Some(mut events) = events {
-        tell(&mut events, &setup, &shown);
+        call::tell(&mut events, &setup, &shown);
     }
     if let Some(signal) = again(&setup, &mut reactor, &one, &mut shown)? {
         return relayed(signal);
     }
-    let failed = failed_expectations(&setup, &shown, &expectations);
+    let failed = call::failed_expectations(&setup, &shown, &expectations);
     let report = Report { setup: &setup, shown: &shown, failed: &failed };
     print(cli, &report, session)?;
     Ok(status(&report, one.also.expect_verdict.as_deref(), session))
 }
 
 /// Makes the call, and shows what the hook says while it runs; the signal that interrupted it, if one did.
-fn call(
+fn shown(
     setup: &Setup,
     reactor: &mut Reactor,
     quiet: bool,
@@ -99,7 +83,7 @@ fn call(
             session.tell(&String::from_utf8_lossy(bytes));
         }
     });
-    let shown = shown.map_err(problem)?;
+    let shown = shown.map_err(call::problem)?;
     // What the hook said last may lack its newline.
     if open_line && shown.is_ok() {
         session.tell("\n");
@@ -111,14 +95,14 @@ fn call(
 fn again(setup: &Setup, reactor: &mut Reactor, one: &One, shown: &mut Shown) -> anyhow::Result<Option<i32>> {
     let keep = one.also.keep.as_deref();
     if let Some(directory) = keep {
-        shown.keep(directory).map_err(problem)?;
+        shown.keep(directory).map_err(call::problem)?;
     }
     let mut interrupted = None;
     if let Some(times) = one.also.repeat {
-        interrupted = setup.repeat(reactor, times, keep, shown).map_err(problem)?.err();
+        interrupted = setup.repeat(reactor, times, keep, shown).map_err(call::problem)?.err();
     }
     if one.also.probe && interrupted.is_none() {
-        interrupted = setup.probe(reactor, shown).map_err(problem)?.err();
+        interrupted = setup.probe(reactor, shown).map_err(call::problem)?.err();
     }
     Ok(interrupted)
 }
@@ -159,68 +143,4 @@ fn status(report: &Report<'_>, wanted: Option<&str>, session: &Session) -> Statu
         () if shown.verdict.good => Status::Done,
         () => Status::No,
     }
-}
-
-/// Tells of a call in the words of the runners.
-pub(super) fn tell(events: &mut EventStream, setup: &Setup, shown: &Shown) {
-    let hook = setup.case.hook.name();
-    let about = |kind| {
-        let event = Event::new(setup.world.now(), kind).hook(hook);
-        match job_id(&setup.case.job).filter(|_| setup.case.hook != HookType::FetchWork) {
-            Some(job) => event.job(job),
-            None => event,
-        }
-    };
-    match &shown.outcome.ending {
-        Ending::Ran(ended) => match ended.exit {
-            Some(exit) => events.tell(&about(Kind::HookEnd).exit(exit_words(exit))),
-            None => {
-                let seconds = setup.patience.as_secs_f64();
-                events.tell(&about(Kind::HookFailed).reason(format!("it ran longer than {seconds} s")));
-            }
-        },
-        Ending::NotStarted { reason, .. } | Ending::Refused { reason } => {
-            events.tell(&about(Kind::HookFailed).reason(reason.clone()));
-        }
-    }
-    let verdict = &shown.verdict;
-    events.tell(&about(Kind::Verdict).verdict(verdict.decision.word()).reason(verdict.reason.clone()));
-}
-
-pub(super) fn job_id(job: &ClassAd) -> Option<String> {
-    let number = |name| job.literal(name).and_then(|value| value.as_int());
-    Some(format!("{}.{}", number("ClusterId")?, number("ProcId").unwrap_or(0)))
-}
-
-/// A call that cannot be made.
-pub(super) fn problem(error: CallError) -> anyhow::Error {
-    let message = error.to_string();
-    match error {
-        CallError::Root(_) => Problem::usage(message).into(),
-        CallError::Keep(_, cause) => Problem::unreadable(message).caused_by(cause).into(),
-        CallError::Loop(error) => error.into(),
-        CallError::Place(_) => error.into(),
-    }
-}
-
-fn expectations(one: &One) -> anyhow::Result<Vec<Expectation>> {
-    one.also.expect.iter().map(|text| expectation(text, "--expect")).collect()
-}
-
-/// Reads an expectation; `source` names where it stands.
-pub(super) fn expectation(text: &str, source: &str) -> anyhow::Result<Expectation> {
-    match Expectation::read(text) {
-        Ok(read) => Ok(read),
-        Err(error) => {
-            let span = Span::new(error.span.start as usize, error.span.end as usize);
-            let caret = Caret { source, text: text.as_bytes(), span };
-            Err(Problem::usage(error.to_string()).at(&caret).into())
-        }
-    }
-}
-
-pub(super) fn failed_expectations(setup: &Setup, shown: &Shown, expectations: &[Expectation]) -> Vec<String> {
-    let subject = shown.case.subject();
-    let result = shown.verdict.result.first().unwrap_or(subject);
-    unmet(expectations, result, subject, &*setup.world)
 }

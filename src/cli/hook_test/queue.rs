@@ -6,7 +6,7 @@ use std::io::Write;
 use bstr::BString;
 use clap::Args;
 
-use super::one;
+use super::call;
 use super::options::Shared;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::config::CommandPolicy;
@@ -80,7 +80,7 @@ pub(super) fn run(cli: &Shared, args: &QueueArgs, session: &Session) -> anyhow::
         .clone()
         .ok_or_else(|| Problem::usage("queue needs --config-file, which names the hooks"))?;
     let id = match &args.id {
-        Some(text) => Some(one::expectation(text, "--id")?.expr),
+        Some(text) => Some(call::expectation(text, "--id")?.expr),
         None => None,
     };
     let world = RealWorld::new();
@@ -98,7 +98,7 @@ pub(super) fn run(cli: &Shared, args: &QueueArgs, session: &Session) -> anyhow::
         seed: cli.clock.seed.unwrap_or_else(|| world.random()),
         world: &world,
     };
-    let proof = test.prove(&mut one::reactor()?).map_err(problem)?;
+    let proof = test.prove(&mut call::reactor()?).map_err(problem)?;
     if let Some(text) = cli.output.rows(&[json(&proof, test.seed)])? {
         std::io::stdout().write_all(text.as_bytes())?;
     } else {

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::options::Shared;
 use super::suite_report::{self, CaseReport};
-use super::{one, recorder};
+use super::{call, recorder};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::os::RealWorld;
 use crate::process::Exit;
@@ -47,14 +47,14 @@ pub(super) fn run(cli: &Shared, args: &ReplayArgs, session: &Session) -> anyhow:
         quirks: cli.quirks.quirks,
         world: Rc::new(RealWorld::new()),
     };
-    let mut reactor = one::reactor()?;
+    let mut reactor = call::reactor()?;
     let mut report = Report::new(cli, args, session);
     for directory in &args.directories {
         let records = read_all(directory).with_context(|| {
             Problem::unreadable(format!("cannot read the calls in '{}'", directory.display()))
         })?;
         for record in &records {
-            match replay.replay(record, &mut reactor).map_err(one::problem)? {
+            match replay.replay(record, &mut reactor).map_err(call::problem)? {
                 Replayed::LeftOut(why) => report.left_out.push(why),
                 Replayed::Judged(judged) => report.take(directory, record, &judged)?,
                 Replayed::Interrupted(number) => {

@@ -100,9 +100,9 @@ fn changes(verdict: &Verdict, painter: Painter) -> String {
 /// Tells how the hook would be called on standard error, and writes what it would read to standard output.
 /// With `--json` and `--jsonl` all of it goes there.
 pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Session) -> anyhow::Result<Status> {
-    let place = setup.place().map_err(super::one::problem)?;
+    let place = setup.place().map_err(super::call::problem)?;
     let environment = setup.environment(&place);
-    let spec = setup.child(&place, environment).map_err(super::one::problem)?;
+    let spec = setup.child(&place, environment).map_err(super::call::problem)?;
     let status = if setup.refusal.is_some() { Status::No } else { Status::Done };
     let words = |all: &[BString]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut row = facts(&spec);
@@ -145,7 +145,7 @@ pub(super) fn call(spec: &ChildSpec) -> String {
     text += &format!("umask: {:03o}\n", spec.umask);
     let group = match spec.session {
         ProcessSession::Own => "its own",
-        ProcessSession::Group | ProcessSession::Foreground => "its own group in the caller's session",
+        ProcessSession::Foreground => "its own group in the caller's session",
         ProcessSession::Inherit => "those of the caller",
     };
     text += &format!("session and group: {group}\n");

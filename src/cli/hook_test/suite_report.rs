@@ -6,15 +6,20 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use super::options::Shared;
-use super::suites::RunArgs;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::runner::hook_test::Done;
 
-pub(super) fn tell(cli: &Shared, args: &RunArgs, done: &[Done], session: &Session) -> anyhow::Result<Status> {
+/// Tells what came of the cases; `tap` on standard output, `junit` in that file.
+pub(super) fn tell(
+    cli: &Shared,
+    (tap, junit): (bool, Option<&Path>),
+    done: &[Done],
+    session: &Session,
+) -> anyhow::Result<Status> {
     let painter = Painter::stderr(cli.output.color);
     let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
     let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
-    if args.tap {
+    if tap {
         let mut text = format!("TAP version 13\n1..{}\n", done.len());
         for (number, one) in done.iter().enumerate() {
             let word = if one.failures.is_empty() { "ok" } else { "not ok" };
@@ -27,7 +32,7 @@ pub(super) fn tell(cli: &Shared, args: &RunArgs, done: &[Done], session: &Sessio
         }
         std::io::stdout().write_all(text.as_bytes())?;
     }
-    if let Some(file) = &args.junit {
+    if let Some(file) = junit {
         let told: Vec<CaseReport> = done.iter().map(CaseReport::of).collect();
         write_junit(file, &told)?;
     }

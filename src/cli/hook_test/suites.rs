@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::options::Shared;
-use super::{one, suite_report};
+use super::{call, suite_report};
 use crate::cli::common::{Problem, Progress, Session, Status};
 use crate::process::Exit;
 use crate::runner::hook_test::suite::{self, SuiteError};
@@ -61,7 +61,7 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
     if cases.is_empty() {
         return Err(Problem::unreadable("there are no cases to run").into());
     }
-    let parallel = args.jobs.unwrap_or_else(parallel);
+    let parallel = args.jobs.unwrap_or_else(call::parallel);
     let how = SuiteSettings {
         configuration: cli.config.choice(),
         quirks: cli.quirks.quirks,
@@ -69,7 +69,7 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
         parallel,
     };
     let progress = Progress::new("cases", Some(cases.len() as u64), cli.output.quiet);
-    let done = suite_run::run(cases, &how, &one::new_reactor, &|| progress.advance(1))?;
+    let done = suite_run::run(cases, &how, &call::new_reactor, &|| progress.advance(1))?;
     drop(progress);
     let done = match done {
         Ok(done) => done,
@@ -78,12 +78,7 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
     if args.update {
         hook_test::update(&done, &mut |line| session.tell(&format!("{line}\n"))).map_err(problem)?;
     }
-    suite_report::tell(cli, args, &done, session)
-}
-
-/// How many calls are made side by side where nobody says.
-pub(super) fn parallel() -> usize {
-    std::thread::available_parallelism().map_or(4, |n| n.get() * 2)
+    suite_report::tell(cli, (args.tap, args.junit.as_deref()), &done, session)
 }
 
 fn problem(error: SuiteError) -> anyhow::Error {

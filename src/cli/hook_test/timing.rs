@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use super::one;
+use super::call;
 use super::options::Shared;
 use crate::cli::common::{Align, Column, Painter, Problem, Session, Status, table};
 use crate::os::Reactor;
@@ -21,7 +21,7 @@ pub(super) fn time(
     if let Some(reason) = &setup.refusal {
         return Err(Problem::new(Status::No, reason.clone()).into());
     }
-    let timing = match setup.time(reactor, times).map_err(one::problem)? {
+    let timing = match setup.time(reactor, times).map_err(call::problem)? {
         Ok(timing) => timing,
         Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),
     };
