@@ -44,7 +44,7 @@ pub struct CronSurroundings {
 
 /// What there is to tell.
 #[derive(Clone, Debug)]
-pub enum CronTold {
+pub enum CronNotice {
     /// A run has begun.
     Started {
         /// The job.
@@ -68,8 +68,6 @@ pub enum CronTold {
     },
     /// A last line without newline waits for the next run (quirk `cron-last-line-leaks`).
     Unended {
-        /// The job.
-        name: BString,
         /// The line.
         line: BString,
     },
@@ -122,7 +120,7 @@ pub struct CronRunner {
     auto_publish: AutoPublish,
     outputs: FxHashMap<BString, CronOutput>,
     running: FxHashMap<ChildId, Running>,
-    told: VecDeque<CronTold>,
+    told: VecDeque<CronNotice>,
 }
 
 impl CronRunner {
@@ -173,7 +171,7 @@ impl CronRunner {
     }
 
     /// What has happened since this was asked last.
-    pub fn told(&mut self) -> impl Iterator<Item = CronTold> {
+    pub fn told(&mut self) -> impl Iterator<Item = CronNotice> {
         std::mem::take(&mut self.told).into_iter()
     }
 
@@ -216,7 +214,7 @@ impl CronRunner {
             match action {
                 CronAction::Start { name, run } => {
                     if let Err(reason) = self.start(reactor, now, &name, run, world) {
-                        self.told.push_back(CronTold::NotStarted { name, reason });
+                        self.told.push_back(CronNotice::NotStarted { name, reason });
                         actions.extend(self.schedule.step(now, CronEvent::NotStarted(run), may_start));
                     }
                 }
@@ -226,14 +224,14 @@ impl CronRunner {
                         continue;
                     };
                     reactor.kill(child, signal, Whom::Process);
-                    self.told.push_back(CronTold::Signalled { name: running.name.clone(), signal });
+                    self.told.push_back(CronNotice::Signalled { name: running.name.clone(), signal });
                 }
                 CronAction::Dropped { name } => {
                     self.ads.drop_job(&name);
                     self.outputs.remove(&name);
-                    self.told.push_back(CronTold::Dropped { name });
+                    self.told.push_back(CronNotice::Dropped { name });
                 }
-                CronAction::Note(note) => self.told.push_back(CronTold::Note(note)),
+                CronAction::Note(note) => self.told.push_back(CronNotice::Note(note)),
             }
         }
     }
@@ -256,7 +254,7 @@ impl CronRunner {
             None => format!("{error}: {}", error.reason()),
         })?;
         let pid = reactor.pid(child).unwrap_or_default();
-        self.told.push_back(CronTold::Started { name: name.clone(), pid });
+        self.told.push_back(CronNotice::Started { name: name.clone(), pid });
         let running = Running { run, name: name.clone(), began: now, stderr: Vec::new() };
         self.running.insert(child, running);
         Ok(())
@@ -325,7 +323,7 @@ impl CronRunner {
                 self.printed(child, b"", true, now, world);
                 let Running { run, name, began, stderr } = self.running.remove(&child)?;
                 let took = now.tick().since(began.tick());
-                self.told.push_back(CronTold::Ended { name, exit, took, stderr, left_behind });
+                self.told.push_back(CronNotice::Ended { name, exit, took, stderr, left_behind });
                 self.step(reactor, now, CronEvent::Ended(run), may_start, world);
                 None
             }
@@ -341,14 +339,14 @@ impl CronRunner {
         let Some(output) = self.outputs.get_mut(&running.name) else { return };
         let mut blocks = output.take(bytes);
         if output.has_overflown() {
-            self.told.push_back(CronTold::TooLarge { name: job.name.clone() });
+            self.told.push_back(CronNotice::TooLarge { name: job.name.clone() });
         }
         // One that was ended by KILL is started again before its unfinished block would count (p80).
         if at_end && !self.schedule.begins_anew(running.run) {
             blocks.extend(output.finish());
             if !output.rest().is_empty() {
                 let line = output.rest().into();
-                self.told.push_back(CronTold::Unended { name: job.name.clone(), line });
+                self.told.push_back(CronNotice::Unended { line });
             }
         }
         for block in blocks {
@@ -358,7 +356,7 @@ impl CronRunner {
                 }
                 CronManager::Schedd => self.ads.publish_untagged(&job, &block, now),
             };
-            self.told.push_back(CronTold::Published { job: job.name.clone(), block: published });
+            self.told.push_back(CronNotice::Published { job: job.name.clone(), block: published });
             // Nothing is started by a block.
             self.schedule.step(now, CronEvent::Published(running.run), &|_| true);
         }

@@ -134,7 +134,7 @@ impl Isolation {
 }
 
 /// A subject, told once for all jobs of a slot runner, and the line.
-type Told = (&'static str, String);
+type Notice = (&'static str, String);
 
 /// What is planned for a job, and what a user should know. `contained`: a runtime makes namespaces for it.
 ///
@@ -144,7 +144,7 @@ pub(super) fn plan(
     about: &Publication<'_>,
     contained: bool,
     can_mount: bool,
-) -> Result<(Isolation, Vec<Told>), StartFailure> {
+) -> Result<(Isolation, Vec<Notice>), StartFailure> {
     let knobs = &about.settings.isolation;
     let root = about.world.effective_uid() == 0;
     let mut told = Vec::new();

@@ -8,7 +8,7 @@ use htc_hooks::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
 use htc_hooks::os::{Event, RealWorld, clock};
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::cron::{CronRunner, CronSurroundings, CronTold};
+use htc_hooks::runner::cron::{CronNotice, CronRunner, CronSurroundings};
 use htc_hooks::runner::hook_environment::HookEnvironment;
 use htc_hooks::slot::cron_schedule::CronEvent;
 use htc_hooks::world::World;
@@ -51,13 +51,13 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
     loop {
         for told in runner.told() {
             match told {
-                CronTold::Started { pid, .. } => ran.pid = pid,
-                CronTold::NotStarted { reason, .. } => ran.not_started = Some(reason),
-                CronTold::Published { block, .. } => {
+                CronNotice::Started { pid, .. } => ran.pid = pid,
+                CronNotice::NotStarted { reason, .. } => ran.not_started = Some(reason),
+                CronNotice::Published { block, .. } => {
                     ran.published += block.attributes.unwrap_or(0);
                     ran.bad_lines += block.bad.len();
                 }
-                CronTold::Ended { exit, left_behind, .. } => {
+                CronNotice::Ended { exit, left_behind, .. } => {
                     ran.exit = Some(exit);
                     ran.left_behind = left_behind.iter().map(|left| left.pid).collect();
                 }

@@ -11,7 +11,7 @@ use super::verdict::Verdict;
 use crate::classad::ClassAd;
 use crate::os::Leftover;
 use crate::process::Exit;
-use crate::runner::cron::CronTold;
+use crate::runner::cron::CronNotice;
 use crate::slot::cron_ads::Merged;
 
 /// How much is kept of the standard error of all runs, in bytes, and how many of other things.
@@ -38,19 +38,19 @@ pub struct CronHeard {
 
 impl CronHeard {
     /// Takes in what a runner tells.
-    pub fn hear(&mut self, told: &CronTold) {
+    pub fn hear(&mut self, told: &CronNotice) {
         match told {
-            CronTold::Started { .. } => (self.started, self.runs) = (true, true),
-            CronTold::NotStarted { reason, .. } => self.not_started = Some(reason.clone()),
-            CronTold::Published { block, .. } => {
+            CronNotice::Started { .. } => (self.started, self.runs) = (true, true),
+            CronNotice::NotStarted { reason, .. } => self.not_started = Some(reason.clone()),
+            CronNotice::Published { block, .. } => {
                 self.published |= block.attributes.is_some();
                 self.empty_block |= block.attributes.is_none();
                 let room = MOST.saturating_sub(self.bad.len());
                 self.bad.extend(block.bad.iter().take(room).map(|bad| bad.line.clone()));
             }
-            CronTold::Unended { line, .. } => self.unended = Some(line.clone()),
-            CronTold::TooLarge { .. } => self.too_large = true,
-            CronTold::Ended { exit, stderr, left_behind, .. } => {
+            CronNotice::Unended { line, .. } => self.unended = Some(line.clone()),
+            CronNotice::TooLarge { .. } => self.too_large = true,
+            CronNotice::Ended { exit, stderr, left_behind, .. } => {
                 self.runs = false;
                 self.exit = Some(*exit);
                 let room = STDERR_KEPT.saturating_sub(self.stderr.len());
@@ -58,7 +58,7 @@ impl CronHeard {
                 let room = MOST.saturating_sub(self.left_behind.len());
                 self.left_behind.extend(left_behind.iter().take(room).cloned());
             }
-            CronTold::Signalled { .. } | CronTold::Dropped { .. } | CronTold::Note(_) => {}
+            CronNotice::Signalled { .. } | CronNotice::Dropped { .. } | CronNotice::Note(_) => {}
         }
     }
 
@@ -161,10 +161,10 @@ mod tests {
         let word = |heard: &CronHeard| heard.verdict(ClassAd::new(), &[]).decision.word();
         let mut heard = CronHeard::default();
         assert_eq!(word(&heard), "not-started");
-        heard.hear(&CronTold::Started { name: "A".into(), pid: 1 });
+        heard.hear(&CronNotice::Started { name: "A".into(), pid: 1 });
         assert_eq!(word(&heard), "still-running");
         let (exit, took) = (Exit::Code(3), Duration::ZERO);
-        heard.hear(&CronTold::Ended {
+        heard.hear(&CronNotice::Ended {
             name: "A".into(),
             exit,
             took,
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(word(&heard), "nothing-published");
         assert_eq!(heard.findings()[0].rule, Rule::StatusIgnored);
         let block = crate::slot::cron_ads::Published { attributes: Some(2), ..Default::default() };
-        heard.hear(&CronTold::Published { job: "A".into(), block });
+        heard.hear(&CronNotice::Published { job: "A".into(), block });
         assert_eq!(word(&heard), "not-for-slot");
         let name = "A".into();
         let merged = [Merged { name: &name, merges: true, rule: "all" }];

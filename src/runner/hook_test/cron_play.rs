@@ -11,7 +11,7 @@ use crate::classad::{ClassAd, Context};
 use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
 use crate::os::{Event, Reactor, RealWorld, clock};
 use crate::process::ChildSpec;
-use crate::runner::cron::{CronRunner, CronSurroundings, CronTold};
+use crate::runner::cron::{CronNotice, CronRunner, CronSurroundings};
 use crate::slot::cron_ads::CronAds;
 use crate::slot::cron_schedule::{CronEvent, CronNote, CronSchedule};
 use crate::time::{Now, Tick};
@@ -60,7 +60,7 @@ enum Moment {
 #[derive(Clone, Debug)]
 pub enum PlayEvent {
     /// By the runner.
-    Told(CronTold),
+    Told(CronNotice),
     /// A job of this mode is never started.
     OnDemand(BString),
     /// A job begins in the slot.
@@ -307,31 +307,31 @@ impl<'a> CronPlay<'a> {
 
     /// Tells what has happened, and takes down what it means for the play.
     fn tell(&mut self, told: &mut dyn FnMut(&Self, &PlayEvent)) {
-        let all: Vec<CronTold> = self.runner.told().collect();
+        let all: Vec<CronNotice> = self.runner.told().collect();
         for one in all {
             let event = PlayEvent::Told(one);
             told(self, &event);
             let PlayEvent::Told(one) = event else { continue };
             match one {
-                CronTold::NotStarted { name, .. } | CronTold::Note(CronNote::NeverFits { name }) => {
+                CronNotice::NotStarted { name, .. } | CronNotice::Note(CronNote::NeverFits { name }) => {
                     self.bad = true;
                     self.blocked.push(name);
                 }
-                CronTold::Published { block, .. } => {
+                CronNotice::Published { block, .. } => {
                     self.bad |= !block.bad.is_empty() || block.attributes.is_none();
                 }
-                CronTold::TooLarge { .. } => self.bad = true,
-                CronTold::Note(CronNote::Waits { name, for_load: false }) => {
+                CronNotice::TooLarge { .. } => self.bad = true,
+                CronNotice::Note(CronNote::Waits { name, for_load: false }) => {
                     if !self.has_run_enough(&name) {
                         self.blocked.push(name);
                     }
                 }
-                CronTold::Started { .. }
-                | CronTold::Unended { .. }
-                | CronTold::Signalled { .. }
-                | CronTold::Ended { .. }
-                | CronTold::Dropped { .. }
-                | CronTold::Note(_) => {}
+                CronNotice::Started { .. }
+                | CronNotice::Unended { .. }
+                | CronNotice::Signalled { .. }
+                | CronNotice::Ended { .. }
+                | CronNotice::Dropped { .. }
+                | CronNotice::Note(_) => {}
             }
         }
     }

@@ -11,7 +11,7 @@ use super::scenario::HookName;
 use super::summary::Lost;
 use super::timeline::Mark;
 use crate::classad::ClassAd;
-use crate::runner::events::{Event as Told, Kind};
+use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::runner::slot::event_of_notice;
 use crate::slot::{
     Action, Activity, Event, HookCall, Notice, SlotHook, SlotKey, StarterCall, StarterId, StarterSignal,
@@ -24,7 +24,7 @@ use crate::world::Frozen;
 const HELD_BY_STARTD: i32 = 21;
 
 impl Simulation<'_> {
-    fn told(&mut self, make: impl FnOnce(&Self) -> Told) {
+    fn told(&mut self, make: impl FnOnce(&Self) -> StreamEvent) {
         if self.tell.is_none() {
             return;
         }
@@ -77,7 +77,7 @@ pub(super) fn carry_out(
             let suffix = it.suffix.clone();
             this.finished.get_or_insert(reason.clone());
             this.told(|this| {
-                let event = Told::new(this.now, Kind::Stop).reason(reason);
+                let event = StreamEvent::new(this.now, Kind::Stop).reason(reason);
                 if suffix.is_empty() { event } else { event.slot(suffix.trim_start_matches('@')) }
             });
         }
@@ -189,7 +189,7 @@ fn gone(this: &mut Simulation<'_>, host: usize, key: SlotKey) {
 fn run_hook(this: &mut Simulation<'_>, host: usize, call: HookCall, waiting: &mut VecDeque<Event>) {
     this.told(|this| {
         let slot = this.hosts[host].slot_name(call.slot);
-        let mut event = Told::new(this.now, Kind::HookStart).slot(slot).hook(call.hook.name());
+        let mut event = StreamEvent::new(this.now, Kind::HookStart).slot(slot).hook(call.hook.name());
         if let Some(word) = call.arguments.first() {
             event = event.reason(word.to_string());
         }
@@ -330,7 +330,7 @@ fn spawn(this: &mut Simulation<'_>, host: usize, call: StarterCall) -> Event {
     };
     this.told(|this| {
         let slot = this.hosts[host].slot_name(call.slot);
-        Told::new(this.now, Kind::Starter).slot(slot).job(call.job.clone()).pid(pid)
+        StreamEvent::new(this.now, Kind::Starter).slot(slot).job(call.job.clone()).pid(pid)
     });
     let kind = this.workload.kind(job.kind).clone();
     let is_first = job.starts == 0;
@@ -416,7 +416,7 @@ fn signalled(
     }
     this.told(|this| {
         let slot = this.hosts[host].slot_name(slot);
-        Told::new(this.now, Kind::Job).slot(slot).job(name).verdict(word)
+        StreamEvent::new(this.now, Kind::Job).slot(slot).job(name).verdict(word)
     });
 }
 
@@ -442,7 +442,7 @@ pub(super) fn job_ends(this: &mut Simulation<'_>, host: usize, running: Running)
     };
     this.told(|this| {
         let slot = this.hosts[host].slot_name(running.slot);
-        Told::new(this.now, Kind::Job).slot(slot).job(running.name.clone()).exit(words)
+        StreamEvent::new(this.now, Kind::Job).slot(slot).job(running.name.clone()).exit(words)
     });
     let kind = this.workload.kind(running.job.kind).clone();
     let ran = (since - running.began).saturating_sub(running.stopped);

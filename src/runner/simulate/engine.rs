@@ -19,7 +19,7 @@ use super::summary::Counting;
 use super::timeline::Timeline;
 use super::workload::{Job, Workload};
 use crate::quirks::Quirks;
-use crate::runner::events::Event as Told;
+use crate::runner::events::Event as StreamEvent;
 use crate::slot::{Action, Activity, Event, HookRun, SlotKey, StarterId, State};
 use crate::time::{Now, Tick};
 use crate::world::World;
@@ -70,7 +70,7 @@ pub struct Seen<'a> {
 }
 
 /// Who is told of what happens: the machine's number, seconds since the start, the event.
-pub type Tell<'a> = &'a mut dyn FnMut(f64, &Told);
+pub type Tell<'a> = &'a mut dyn FnMut(f64, &StreamEvent);
 
 /// One simulation under way.
 pub struct Simulation<'a> {

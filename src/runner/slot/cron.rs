@@ -7,8 +7,8 @@ use super::running_hooks::STDERR_SHOWN;
 use crate::classad::{ClassAd, Context};
 use crate::hook::cron_job::CronJob;
 use crate::os::{self, clock};
-use crate::runner::cron::CronTold;
-use crate::runner::events::{Event as Told, Kind, exit_words};
+use crate::runner::cron::CronNotice;
+use crate::runner::events::{Event as StreamEvent, Kind, exit_words};
 use crate::slot::cron_schedule::{CronEvent, CronNote};
 use crate::slot::{Event, Shutdown, SlotKey};
 use crate::world::World;
@@ -98,7 +98,7 @@ impl Live<'_> {
 
     /// Tells what happened, and the slots what they publish from now on; whether a run has ended.
     fn cron_told(&mut self) -> bool {
-        let told: Vec<CronTold> = self.cron.told().collect();
+        let told: Vec<CronNotice> = self.cron.told().collect();
         let (changed, ended) = self.tell_cron(told);
         if changed {
             self.step(Event::Cron(Box::new(self.cron.ads().clone())));
@@ -107,20 +107,20 @@ impl Live<'_> {
     }
 
     /// Tells what happened; whether what they publish has changed, and whether a run has ended.
-    pub(super) fn tell_cron(&mut self, told: Vec<CronTold>) -> (bool, bool) {
+    pub(super) fn tell_cron(&mut self, told: Vec<CronNotice>) -> (bool, bool) {
         let (mut changed, mut ended) = (false, false);
         for told in told {
-            let event = |kind, name: &[u8]| Told::new(clock::now(), kind).cron(name.to_str_lossy());
+            let event = |kind, name: &[u8]| StreamEvent::new(clock::now(), kind).cron(name.to_str_lossy());
             match told {
-                CronTold::Started { name, pid } => {
+                CronNotice::Started { name, pid } => {
                     let pid = u32::try_from(pid).unwrap_or(0);
                     self.tell(event(Kind::CronStart, &name).pid(pid));
                 }
-                CronTold::NotStarted { name, reason } => {
+                CronNotice::NotStarted { name, reason } => {
                     let reason = format!("cannot be started: {reason}");
                     self.tell(event(Kind::CronFailed, &name).reason(reason));
                 }
-                CronTold::Published { job, block } => {
+                CronNotice::Published { job, block } => {
                     for bad in &block.bad {
                         let text = format!("Can't insert '{}' into '{job}' ClassAd", bad.line);
                         self.tell(event(Kind::CronFailed, &job).reason(text));
@@ -131,7 +131,7 @@ impl Live<'_> {
                         self.tell(event(Kind::CronPublished, &job).reason(text));
                     }
                 }
-                CronTold::Ended { name, exit, stderr, .. } => {
+                CronNotice::Ended { name, exit, stderr, .. } => {
                     ended = true;
                     self.tell(event(Kind::CronEnd, &name).exit(exit_words(exit)));
                     let said = stderr[..stderr.len().min(STDERR_SHOWN)].to_str_lossy();
@@ -139,20 +139,20 @@ impl Live<'_> {
                         self.tell(event(Kind::CronStderr, &name).reason(line));
                     }
                 }
-                CronTold::Dropped { name } => {
+                CronNotice::Dropped { name } => {
                     changed = true;
                     let text = "it is no longer listed, or has another mode: it is ended, and what it published goes";
                     self.tell(event(Kind::CronFailed, &name).reason(text));
                 }
-                CronTold::TooLarge { name } => {
+                CronNotice::TooLarge { name } => {
                     let text = "a block of more than 4 MiB without a line of '-': the rest of it is dropped";
                     self.tell(event(Kind::CronFailed, &name).reason(text));
                 }
-                CronTold::Note(CronNote::NeverFits { name }) => {
+                CronNotice::Note(CronNote::NeverFits { name }) => {
                     let text = "its JOB_LOAD is above STARTD_CRON_MAX_JOB_LOAD: it never starts";
                     self.tell(event(Kind::CronFailed, &name).reason(text));
                 }
-                CronTold::Note(_) | CronTold::Unended { .. } | CronTold::Signalled { .. } => {}
+                CronNotice::Note(_) | CronNotice::Unended { .. } | CronNotice::Signalled { .. } => {}
             }
         }
         (changed, ended)

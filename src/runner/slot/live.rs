@@ -20,7 +20,7 @@ use crate::hook::cron_job::CronManager;
 use crate::os::{self, ChildId, Reactor, Stream, Whom, clock};
 use crate::runner::control::Control;
 use crate::runner::cron::{CronRunner, CronSurroundings};
-use crate::runner::events::{Event as Told, EventStream, Kind};
+use crate::runner::events::{Event as StreamEvent, EventStream, Kind};
 use crate::slot::{
     Action, Event, ExecutionPoint, HookCall, Record, Shutdown, SlotHook, SlotKey, VacateReason,
 };
@@ -169,7 +169,7 @@ impl Live<'_> {
     fn all(&mut self) -> io::Result<()> {
         let end = self.options.timeout.map(|after| clock::tick().plus(after));
         let mut end_asked = false;
-        self.tell(Told::new(clock::now(), Kind::Start));
+        self.tell(StreamEvent::new(clock::now(), Kind::Start));
         self.settle_the_last_run()?;
         self.measured();
         self.configure_cron();
@@ -234,7 +234,8 @@ impl Live<'_> {
     /// Reports what is left of the children that were killed at the end.
     fn drain(&mut self) -> io::Result<()> {
         for (_, hook) in std::mem::take(&mut self.hooks) {
-            let event = Told::new(clock::now(), Kind::HookEnd).slot(hook.slot).hook(hook.name).pid(hook.pid);
+            let event =
+                StreamEvent::new(clock::now(), Kind::HookEnd).slot(hook.slot).hook(hook.name).pid(hook.pid);
             self.events.tell(&event.reason("killed, since everything ends"));
             self.note_done(Record::HookEnds { run: hook.run.0 });
         }
@@ -249,7 +250,7 @@ impl Live<'_> {
             failed => format!(", {failed} failed"),
         };
         let text = format!("{}; {jobs}{failed}", self.end_reason);
-        self.tell(Told::new(clock::now(), Kind::Stop).reason(text));
+        self.tell(StreamEvent::new(clock::now(), Kind::Stop).reason(text));
         Ok(())
     }
 
@@ -342,12 +343,12 @@ impl Live<'_> {
         }
     }
 
-    pub(super) fn tell(&mut self, event: Told) {
+    pub(super) fn tell(&mut self, event: StreamEvent) {
         self.events.tell(&event);
     }
 
     pub(super) fn warn(&mut self, slot: Option<String>, text: &str) {
-        let mut event = Told::new(clock::now(), Kind::Warning).reason(text);
+        let mut event = StreamEvent::new(clock::now(), Kind::Warning).reason(text);
         if let Some(slot) = slot {
             event = event.slot(slot);
         }

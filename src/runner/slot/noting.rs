@@ -12,7 +12,7 @@ use super::starters;
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::os::{self, ChildId, Token, Whom, clock, process_table};
-use crate::runner::events::{Event as Told, Kind};
+use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::slot::{AcceptedJob, HookCall, HookRun, Notice, Record, SlotHook, SlotKey, StarterCall, job_id};
 
 /// How long a queue may take to be told of a job that comes back, before its slots fetch again.
@@ -126,7 +126,7 @@ impl Live<'_> {
             match self.reactor.next(Some(until))? {
                 os::Event::Exited { child, exit, .. } => {
                     if let Some(one) = given.remove(&child) {
-                        let event = one.about(Told::new(clock::now(), Kind::HookEnd));
+                        let event = one.about(StreamEvent::new(clock::now(), Kind::HookEnd));
                         self.tell(event.exit(crate::runner::events::exit_words(exit)));
                         self.note_done(Record::HookEnds { run: one.run });
                     }
@@ -169,10 +169,11 @@ impl Live<'_> {
         let accepted = AcceptedJob(owed.accepted);
         let text = std::fs::read(&owed.ad).unwrap_or_default();
         let (job, _): (ClassAd, _) = long::parse(&text);
-        let about = |event: Told| event.slot(&owed.slot).job(&owed.job).hook(SlotHook::EvictClaim.name());
+        let about =
+            |event: StreamEvent| event.slot(&owed.slot).job(&owed.job).hook(SlotHook::EvictClaim.name());
         let Some(call) = self.machine.evict_left(&owed.slot, &job, accepted) else {
             let reason = "a run that was killed had accepted it, and no EVICT_CLAIM can tell its queue";
-            self.tell(about(Told::new(clock::now(), Kind::Warning)).reason(reason));
+            self.tell(about(StreamEvent::new(clock::now(), Kind::Warning)).reason(reason));
             self.note_done(Record::GivenUp { accepted: owed.accepted });
             return None;
         };
@@ -183,11 +184,11 @@ impl Live<'_> {
         match spawned {
             Ok(child) => {
                 let reason = "a run that was killed had accepted it: its queue is told";
-                self.tell(about(Told::new(clock::now(), Kind::HookStart)).reason(reason));
+                self.tell(about(StreamEvent::new(clock::now(), Kind::HookStart)).reason(reason));
                 Some(GivenBack { child, run: call.run.0, owed })
             }
             Err(reason) => {
-                self.tell(about(Told::new(clock::now(), Kind::HookFailed)).reason(reason));
+                self.tell(about(StreamEvent::new(clock::now(), Kind::HookFailed)).reason(reason));
                 self.note_done(Record::HookEnds { run: call.run.0 });
                 None
             }
@@ -203,7 +204,7 @@ struct GivenBack {
 }
 
 impl GivenBack {
-    fn about(&self, event: Told) -> Told {
+    fn about(&self, event: StreamEvent) -> StreamEvent {
         event.slot(&self.owed.slot).job(&self.owed.job).hook(SlotHook::EvictClaim.name())
     }
 }

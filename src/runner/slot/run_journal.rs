@@ -14,7 +14,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::journal::Journal;
 use crate::os::{clock, files, process_table};
-use crate::runner::events::{Event as Told, Kind};
+use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::runner::journal::{JournalError, JournalFile};
 use crate::runner::starter::{Cleaner, kill_tree, withdraw};
 use crate::slot::{Record, SlotHook, note, recover};
@@ -57,7 +57,7 @@ pub struct Owed {
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// What is to be told.
-    pub told: Vec<Told>,
+    pub told: Vec<StreamEvent>,
     /// What has to be told to queues.
     pub owed: Vec<Owed>,
 }
@@ -99,7 +99,7 @@ impl RunJournal {
         for (record, process) in starters {
             let Record::StarterBegins { slot, job, execute, note, accepted, .. } = record else { continue };
             for line in end_starter(process, execute.as_deref(), cleaner, world) {
-                let event = Told::new(clock::now(), Kind::Warning).slot(slot).job(job);
+                let event = StreamEvent::new(clock::now(), Kind::Warning).slot(slot).job(job);
                 found.told.push(event.reason(line));
             }
             if process.is_some() && !note.exists() {
@@ -146,7 +146,7 @@ impl RunJournal {
     }
 
     /// A call whose end nobody saw.
-    fn end_hook(&self, record: &Record, process: Option<(i32, u64)>) -> Option<Told> {
+    fn end_hook(&self, record: &Record, process: Option<(i32, u64)>) -> Option<StreamEvent> {
         let Record::HookBegins { hook, slot, word, job, ad, .. } = record else { return None };
         if let Some(process) = process {
             // A queue had better be told to the end; what a fetch hook says nobody hears any more.
@@ -173,7 +173,8 @@ impl RunJournal {
         let reason = format!(
             "{hook}{word} began in a run that was killed, and its end was not recorded; it is not called again{ad}"
         );
-        let event = Told::new(clock::now(), Kind::HookFailed).slot(slot).verdict("unknown").reason(reason);
+        let event =
+            StreamEvent::new(clock::now(), Kind::HookFailed).slot(slot).verdict("unknown").reason(reason);
         Some(match job {
             Some(job) => event.job(job),
             None => event,

@@ -11,7 +11,7 @@ use crate::hook::HookType;
 use crate::os::{Captured, Whom, clock};
 use crate::process::{Ancestor, ChildSpec, Exit};
 use crate::runner::config_lint::job_ad;
-use crate::runner::events::{Event as Told, Kind, exit_words, full_text};
+use crate::runner::events::{Event as StreamEvent, Kind, exit_words, full_text};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::slot::{Event, HookCall, HookRun, Record, SlotHook};
@@ -58,7 +58,7 @@ impl Live<'_> {
                 let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
                 self.note_hook_runs(call.run, pid);
                 let tick = now.tick();
-                self.tell(Told::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
+                self.tell(StreamEvent::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
                 let hook = RunningHook {
                     run: call.run,
                     slot,
@@ -79,7 +79,7 @@ impl Live<'_> {
                 self.hooks.insert(child, hook);
             }
             Err(reason) => {
-                self.tell(Told::new(now, Kind::HookFailed).slot(slot).hook(name).reason(&reason));
+                self.tell(StreamEvent::new(now, Kind::HookFailed).slot(slot).hook(name).reason(&reason));
                 self.note_done(Record::HookEnds { run: call.run.0 });
                 self.waiting.push_back(Event::HookFailed { run: call.run, reason });
             }
@@ -114,17 +114,22 @@ impl Live<'_> {
     pub(super) fn hook_ended(&mut self, hook: RunningHook, exit: Exit, stdout: Captured, stderr: &Captured) {
         let now = clock::now();
         let words = exit_words(exit);
-        self.tell(Told::new(now, Kind::HookEnd).slot(&hook.slot).hook(hook.name).pid(hook.pid).exit(words));
+        self.tell(
+            StreamEvent::new(now, Kind::HookEnd).slot(&hook.slot).hook(hook.name).pid(hook.pid).exit(words),
+        );
         let said = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
         let said = said[..said.len().min(STDERR_SHOWN)].to_str_lossy();
         for line in said.lines().filter(|line| !line.trim().is_empty()) {
-            let event = Told::new(now, Kind::HookStderr).slot(&hook.slot).hook(hook.name).pid(hook.pid);
+            let event =
+                StreamEvent::new(now, Kind::HookStderr).slot(&hook.slot).hook(hook.name).pid(hook.pid);
             self.tell(event.reason(line));
         }
         if hook.too_long {
             let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
             let reason = format!("it ran longer than {seconds} s (--hook-timeout) and was killed");
-            self.tell(Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).reason(&reason));
+            self.tell(
+                StreamEvent::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).reason(&reason),
+            );
             self.step(Event::HookTimedOut { run: hook.run, reason });
         } else {
             if hook.hook == SlotHook::FetchWork {
@@ -183,7 +188,7 @@ impl Live<'_> {
                 ),
                 false => format!("still runs after {seconds} s; nothing waits for it"),
             };
-            let event = Told::new(clock::now(), Kind::Warning).slot(slot).hook(name).pid(pid);
+            let event = StreamEvent::new(clock::now(), Kind::Warning).slot(slot).hook(name).pid(pid);
             self.tell(event.reason(text));
         }
     }

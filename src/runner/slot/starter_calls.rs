@@ -16,7 +16,7 @@ use super::relay::Relay;
 use super::starters::{self, Ended, Running};
 use crate::os::{ChildId, Whom, clock};
 use crate::process::Exit;
-use crate::runner::events::{Event as Told, Kind, exit_words, full_text};
+use crate::runner::events::{Event as StreamEvent, Kind, exit_words, full_text};
 use crate::runner::starter::has_left;
 use crate::slot::{Event, Record, StarterCall, StarterId, StarterSignal, VacateReason};
 use crate::text::arguments::join_v2_raw;
@@ -120,7 +120,7 @@ impl Live<'_> {
         (slot_name, directory, relay): (String, PathBuf, Option<Relay>),
     ) {
         let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-        let event = Told::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
+        let event = StreamEvent::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
         self.tell(event);
         self.outcome.jobs += u64::from(!call.backfill);
         self.note_starter_runs(&call, pid);
@@ -187,9 +187,10 @@ impl Live<'_> {
         if !ended.succeeded() && !running.backfill {
             self.outcome.failed += 1;
         }
-        let event = Told::new(now, Kind::Starter).slot(&running.slot_name).job(&running.job).pid(running.pid);
+        let event =
+            StreamEvent::new(now, Kind::Starter).slot(&running.slot_name).job(&running.job).pid(running.pid);
         self.tell(event.exit(exit_words(exit)));
-        let mut event = Told::new(now, Kind::Job)
+        let mut event = StreamEvent::new(now, Kind::Job)
             .slot(&running.slot_name)
             .job(&running.job)
             .exit(ended.to_string())

@@ -26,7 +26,7 @@ pub(crate) enum Keep<'k> {
 
 /// How lines are to be taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner<'a> {
+pub(crate) struct LineOptions<'a> {
     pub(crate) delimiter: &'a Delimiter,
     /// There may be NUL bytes.
     pub(crate) nul: bool,
@@ -69,14 +69,14 @@ impl Memo {
     pub(crate) fn read(
         &mut self,
         text: &[u8],
-        manner: Manner<'_>,
+        options: LineOptions<'_>,
         keep: Keep<'_>,
         ad: &mut ClassAd,
     ) -> Found {
-        self.nul = manner.nul;
+        self.nul = options.nul;
         let mut found = Found::default();
         let had = !ad.is_empty();
-        let by_prefix = matches!(manner.delimiter, Delimiter::Prefix(_));
+        let by_prefix = matches!(options.delimiter, Delimiter::Prefix(_));
         while found.used < text.len() {
             let start = found.used;
             let expected = self.expected();
@@ -85,7 +85,7 @@ impl Memo {
             let known = self.line(expected).filter(begins).map(|known| known.beginning.len());
             found.lines += 1;
             if let Some(from) = known
-                && !manner.nul
+                && !options.nul
                 && let Some(length) = self.glance(expected, from, &text[start..], keep, ad)
             {
                 found.attribute(start);
@@ -97,10 +97,10 @@ impl Memo {
             let line = without_cr(&text[start..length.map_or(text.len(), |length| start + length)]);
             found.used = length.map_or(text.len(), |length| start + length + 1);
             if known.is_none() {
-                match manner.delimiter.line(line, had || found.first.is_some()) {
+                match options.delimiter.line(line, had || found.first.is_some()) {
                     Line::End => {
                         found.delimiter = Some(start..start + line.len());
-                        found.ended = manner.stops || found.first.is_some();
+                        found.ended = options.stops || found.first.is_some();
                         if found.ended {
                             break;
                         }
@@ -115,7 +115,7 @@ impl Memo {
                 Ok(()) => found.attributes = found.attributes.saturating_add(1),
                 Err(error) => {
                     found.bad.push((found.lines - 1, start..start + line.len(), error));
-                    if manner.stops {
+                    if options.stops {
                         break;
                     }
                 }
@@ -237,9 +237,9 @@ impl Memo {
     }
 
     /// All attributes of the lines of one ad, what is bad left out.
-    pub(crate) fn whole(&mut self, text: &[u8], manner: Manner<'_>) -> ClassAd {
+    pub(crate) fn whole(&mut self, text: &[u8], options: LineOptions<'_>) -> ClassAd {
         let mut ad = self.begin();
-        self.read(text, manner, Keep::All, &mut ad);
+        self.read(text, options, Keep::All, &mut ad);
         self.end(&ad);
         ad
     }

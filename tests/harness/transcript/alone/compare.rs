@@ -9,7 +9,7 @@ use super::super::normalise;
 use super::super::play::PlayedCase;
 use super::super::scenario::LayoutEntry;
 use super::case::Case;
-use super::layout::{Ground, Listing, recorded_line};
+use super::layout::{Fixture, Listing, recorded_line};
 use super::log;
 
 /// What the names of the attributes contain that a summary of a result ad has.
@@ -21,7 +21,7 @@ const IN_QUEUE: [&str; 7] =
 /// Compares status, result ad, calls, files and what is left.
 pub fn compare(
     case: &Case,
-    ground: &Ground,
+    fixture: &Fixture,
     listings: (&Listing, &Listing),
     ours: (&PlayedCase, &[Call]),
     findings: &mut Findings<'_>,
@@ -84,18 +84,18 @@ pub fn compare(
         findings.call(&format!("{place} {}", then.label), &then, &now);
     }
     if let Some(then) = &case.log {
-        let now = fs::read(ground.stage.local.join("iwd/log")).unwrap_or_default();
+        let now = fs::read(fixture.stage.local.join("iwd/log")).unwrap_or_default();
         let events = |text: &[u8]| log::events(&String::from_utf8_lossy(text));
-        findings.maps(place, "log", &events(then), &events(&ground.stage.take_out(&now)));
+        findings.maps(place, "log", &events(then), &events(&fixture.stage.take_out(&now)));
     }
-    files(case, ground, findings);
+    files(case, fixture, findings);
     modes(case, listings, findings);
 }
 
 /// The content of files that the recording has; those that were there before are not told again.
-fn files(case: &Case, ground: &Ground, findings: &mut Findings<'_>) {
+fn files(case: &Case, fixture: &Fixture, findings: &mut Findings<'_>) {
     for (name, then) in &case.files {
-        let Ok(now) = fs::read(ground.stage.local.join(name)) else {
+        let Ok(now) = fs::read(fixture.stage.local.join(name)) else {
             findings.counts.values.compared += 1;
             findings.differ(&case.name, name, Some("a file".to_owned()), None);
             continue;
@@ -106,7 +106,7 @@ fn files(case: &Case, ground: &Ground, findings: &mut Findings<'_>) {
             continue;
         }
         let text = |bytes: &[u8]| normalise::file(&String::from_utf8_lossy(bytes));
-        let (then, now) = (text(then), text(&ground.stage.take_out(&now)));
+        let (then, now) = (text(then), text(&fixture.stage.take_out(&now)));
         if then == now {
             findings.counts.values.compared += 1;
             continue;

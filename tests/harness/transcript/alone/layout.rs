@@ -1,4 +1,4 @@
-//! The ground of one case: a LOCAL_DIR with recorders, files and modes as the recorder of the real starter laid it.
+//! The fixture of one case: a LOCAL_DIR with recorders, files and modes as the recorder of the real starter laid it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -20,8 +20,8 @@ const ALICE: u32 = 1501;
 /// The program of jobs with a relative Cmd, which no recording keeps.
 const PROG: &[u8] = b"#!/bin/sh\necho prog in $(pwd)\n";
 
-/// A laid ground.
-pub struct Ground {
+/// A fixture that is laid out.
+pub struct Fixture {
     pub stage: Stage,
 }
 
@@ -45,7 +45,7 @@ fn was_there(path: &str, size: u64, holder: &Case) -> Vec<u8> {
 /// One file: mode, owners and link target as a line, by its path.
 pub type Listing = Vec<(String, String)>;
 
-impl Ground {
+impl Fixture {
     /// Lays it.
     pub fn lay(family: &Family, case: &Case, accounts: &Accounts) -> Result<Self> {
         let stage = Stage::bare(accounts)?;
@@ -69,27 +69,27 @@ impl Ground {
             let place = if name.to_string_lossy().contains("_HOOK_") { "hook.d" } else { "job.d" };
             stage.recorder(&local.join(place).join(&name), 0o755)?;
         }
-        let ground = Ground { stage };
+        let fixture = Fixture { stage };
         let first = family.cases.first().unwrap_or(case);
         let own = case.before().map(|entries| (entries, case));
         let listed = own.or_else(|| first.before().map(|entries| (entries, first)));
         if let Some((entries, holder)) = listed {
             for entry in &entries {
-                ground.put(entry, holder)?;
+                fixture.put(entry, holder)?;
             }
         }
         // Jobs run as another account: what is root's afterwards was laid by the recorder.
         for entry in case.after.iter().flatten().filter(|entry| entry.uid == 0 && entry.kind == '-') {
             let content = case.directory.join(&entry.path);
-            if content.is_file() && !ground.stage.local.join(&entry.path).exists() {
-                ground.put(entry, case)?;
+            if content.is_file() && !fixture.stage.local.join(&entry.path).exists() {
+                fixture.put(entry, case)?;
             }
         }
-        ground.prepare_runtime(case)?;
+        fixture.prepare_runtime(case)?;
         if !case.in_iwd {
-            ground.prepare_execute(&case.name)?;
+            fixture.prepare_execute(&case.name)?;
         }
-        Ok(ground)
+        Ok(fixture)
     }
 
     /// Where the job's files are, and where the starter is called.
@@ -148,7 +148,7 @@ impl Ground {
         if singularity.exists() {
             let text = fs::read_to_string(&singularity).map_err(|error| error.to_string())?;
             let release = self.stage.release.to_string_lossy().into_owned();
-            // What is bound over /srv, as some recordings have it, must not hide the ground, which lies there.
+            // What is bound over /srv, as some recordings have it, must not hide the fixture, which lies there.
             let text = text.replace("{REL}", &release);
             let text =
                 text.replace("def out(p):\n", "def out(p):\n    if p.startswith(base + '/'): return p\n");

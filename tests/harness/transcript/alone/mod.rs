@@ -25,7 +25,7 @@ use super::outcome::NotDone;
 use super::subject::Subject;
 use super::{ATTEMPTS, Options, Outcome, Result, play, processes, recorded};
 use case::{Case, Family};
-use layout::Ground;
+use layout::Fixture;
 
 /// Whether a directory holds such a scenario.
 pub fn is_family(directory: &Path) -> bool {
@@ -141,12 +141,12 @@ fn one(
     options: &Options,
     findings: &mut Findings<'_>,
 ) -> Result<Option<Kept>> {
-    let ground = Ground::lay(family, case, accounts)?;
-    let before = ground.listing()?;
-    let programs = ground.stage.top().join("programs");
-    let starter = ground.stage.release.join("sbin/condor_starter");
-    let own = ground.stage.release.join("sbin/htc-starter-run");
-    let libexec = ground.stage.release.join("libexec");
+    let fixture = Fixture::lay(family, case, accounts)?;
+    let before = fixture.listing()?;
+    let programs = fixture.stage.top().join("programs");
+    let starter = fixture.stage.release.join("sbin/condor_starter");
+    let own = fixture.stage.release.join("sbin/htc-starter-run");
+    let libexec = fixture.stage.release.join("libexec");
     std::fs::create_dir_all(&programs)
         .and_then(|()| std::os::unix::fs::symlink(programs.join("htc-starter-run"), &starter))
         .and_then(|()| std::os::unix::fs::symlink(programs.join("htc-starter-run"), &own))
@@ -156,38 +156,38 @@ fn one(
         })
         .map_err(|error| format!("{}: {error}", starter.display()))?;
     // For who asks it from outside of its namespace.
-    std::os::unix::fs::symlink(&options.programs, ground.stage.top().join("programs.real"))
+    std::os::unix::fs::symlink(&options.programs, fixture.stage.top().join("programs.real"))
         .map_err(|error| format!("programs.real: {error}"))?;
     let program = if case.in_iwd { own } else { starter };
     // The directories for temporary files were empty where the recordings were made, and jobs list them.
     let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none /tmp && mount -t tmpfs none /var/tmp && \
                   mount -t tmpfs -o mode=1777 none /dev/shm && \
                   umask \"$0\" && shift 2 && exec \"$@\"";
-    let mut command = accounts.command(ground.stage.top(), Path::new("/bin/sh"), None);
+    let mut command = accounts.command(fixture.stage.top(), Path::new("/bin/sh"), None);
     command.args(["-c", script, case.umask.as_deref().unwrap_or("0022")]);
     command.args([&options.programs, &programs, &program]);
     command.env_clear().envs(family.environment());
-    command.env("CONDOR_CONFIG", ground.stage.local.join("condor_config"));
+    command.env("CONDOR_CONFIG", fixture.stage.local.join("condor_config"));
     let played = play::run_case(
         command,
-        &ground.stage,
+        &fixture.stage,
         &case.run_now(),
-        (&ground.iwd(), &ground.stage.local.join("case")),
+        (&fixture.iwd(), &fixture.stage.local.join("case")),
     )?;
     let ended_by_itself = played.exit.starts_with("exited");
     if played.exit.starts_with("signalled") {
         // What it left runs on to its end, and has to be seen as it is then.
-        ground.wait_for_orphans();
+        fixture.wait_for_orphans();
     }
     // What was killed cannot clean up after itself, so that its job is ended here.
-    let left = processes::end_leftovers(ground.stage.top());
+    let left = processes::end_leftovers(fixture.stage.top());
     if ended_by_itself && !left.is_empty() {
         findings.differ(&case.name, "left running", None, Some(left.join(", ")));
     }
-    let calls = recorded::read(&ground.stage)?;
-    compare::compare(case, &ground, (&before, &ground.listing()?), (&played, &calls), findings);
+    let calls = recorded::read(&fixture.stage)?;
+    compare::compare(case, &fixture, (&before, &fixture.listing()?), (&played, &calls), findings);
     if options.keep {
-        return Ok(Some(Kept(ground.stage.keep().display().to_string())));
+        return Ok(Some(Kept(fixture.stage.keep().display().to_string())));
     }
     Ok(None)
 }

@@ -12,7 +12,7 @@ use htc_hooks::time::Now;
 use super::super::findings::Difference;
 use super::super::{Outcome, Result};
 use super::ads;
-use super::ground::Ground;
+use super::fixture::Fixture;
 
 /// Knobs of a random number, and of the number of processors of the recorded machine.
 const OF_CHANCE: [&str; 2] = ["PERIODIC_CHECKPOINT", "CpusUsage"];
@@ -31,9 +31,9 @@ pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
         template(&base, &path, outcome)?;
     }
     for case in cases(directory) {
-        let ground =
-            Ground::of(&format!("{base}\n{}", read(&case.join("config"))?), &directory.join("scripts"))?;
-        slots(&ground, &case, outcome)?;
+        let fixture =
+            Fixture::of(&format!("{base}\n{}", read(&case.join("config"))?), &directory.join("scripts"))?;
+        slots(&fixture, &case, outcome)?;
     }
     Ok(())
 }
@@ -42,11 +42,11 @@ pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
 fn template(base: &str, path: &Path, outcome: &mut Outcome) -> Result<()> {
     let text = read(path)?;
     let added: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#   ")).collect();
-    let ground = Ground::of(&format!("{base}\n{}\n", added.join("\n")), Path::new(""))?;
+    let fixture = Fixture::of(&format!("{base}\n{}\n", added.join("\n")), Path::new(""))?;
     let place = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let refused =
         text.lines().any(|line| line.starts_with("Config source Error") || line.starts_with("ERROR"));
-    let loaded = ground.config();
+    let loaded = fixture.config();
     outcome.counts.values.compared += 1;
     if loaded.is_err() != refused {
         let word = |refused: bool| Some(if refused { "refused" } else { "taken" }.to_owned());
@@ -58,7 +58,7 @@ fn template(base: &str, path: &Path, outcome: &mut Outcome) -> Result<()> {
         });
     }
     let Ok(config) = loaded else { return Ok(()) };
-    let view = config.view(&*ground.world);
+    let view = config.view(&*fixture.world);
     for (name, recorded) in
         text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" = "))
     {
@@ -85,12 +85,12 @@ fn template(base: &str, path: &Path, outcome: &mut Outcome) -> Result<()> {
 }
 
 /// What `condor_status -direct` showed of the slots, or that there was none to ask.
-fn slots(ground: &Ground, case: &Path, outcome: &mut Outcome) -> Result<()> {
+fn slots(fixture: &Fixture, case: &Path, outcome: &mut Outcome) -> Result<()> {
     let place = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let recorded = ads::parse(&read(&case.join("slots"))?);
     let ended = !read(&case.join("exit"))?.starts_with("still running");
     outcome.counts.values.compared += 1;
-    let settings = ground.settings();
+    let settings = fixture.settings();
     let mut differ = |what: &str, recorded: Option<String>, ours: Option<String>| {
         let what = what.to_owned();
         outcome.differences.push(Difference { place: place.clone(), what, recorded, ours });
@@ -104,7 +104,7 @@ fn slots(ground: &Ground, case: &Path, outcome: &mut Outcome) -> Result<()> {
         }
     };
     let now = Now::at_epoch(1_795_221_063);
-    let mut machine = ExecutionPoint::new(settings, ground.world.clone(), now);
+    let mut machine = ExecutionPoint::new(settings, fixture.world.clone(), now);
     drop(machine.step(now, Event::Start));
     // Without slots nothing is left to be done here; a startd goes on.
     if machine.is_finished() != ended && machine.slots().next().is_some() {
@@ -118,7 +118,7 @@ fn slots(ground: &Ground, case: &Path, outcome: &mut Outcome) -> Result<()> {
     let mut ours = BTreeMap::new();
     for (key, id) in keys {
         if let Some(ad) = machine.sent_ad(key) {
-            let text = ground.take_out(&String::from_utf8_lossy(&long::print(&ad)));
+            let text = fixture.take_out(&String::from_utf8_lossy(&long::print(&ad)));
             ours.insert(id, ads::attributes_of(&text));
         }
     }

@@ -5,7 +5,7 @@
 mod ads;
 mod compare;
 mod computed;
-mod ground;
+mod fixture;
 mod happening;
 mod log;
 mod player;

@@ -19,7 +19,7 @@ use htc_hooks::slot::{
 use htc_hooks::time::{Now, Tick};
 
 use super::super::Result;
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::happening::{Happening, What};
 use super::recording::{Change, Recording};
 use super::verbs::Verbs;
@@ -60,7 +60,7 @@ pub struct Played {
 
 struct Player<'a> {
     recording: &'a Recording,
-    ground: Ground,
+    fixture: Fixture,
     machine: Option<ExecutionPoint>,
     now: Now,
     begun: Now,
@@ -97,12 +97,12 @@ pub fn play<'a>(
     (phase, lag): (f64, f64),
     verbs: Option<&'a Verbs>,
 ) -> Result<Played> {
-    let ground = Ground::lay(recording)?;
+    let fixture = Fixture::lay(recording)?;
     let micros = (recording.epoch * 1e6).max(0.0);
     let begun = Now { wall_us: micros as i64, monotonic_us: micros as u64 };
     let mut player = Player {
         recording,
-        ground,
+        fixture,
         machine: None,
         now: begun,
         begun,
@@ -126,8 +126,8 @@ pub fn play<'a>(
         verbs,
         played: Played::default(),
     };
-    player.played.local = player.ground.local().display().to_string();
-    player.played.host = player.ground.host();
+    player.played.local = player.fixture.local().display().to_string();
+    player.played.host = player.fixture.host();
     player.run()?;
     Ok(player.played)
 }
@@ -241,7 +241,7 @@ impl Player<'_> {
     fn measure(&mut self) {
         let idle = i64::try_from(self.now.tick().since(self.idle_since).as_secs()).unwrap_or(0);
         let measured = Measured {
-            load: self.ground.load,
+            load: self.fixture.load,
             idle: Some(idle),
             console_idle: Some(idle),
             virtual_memory: 24_683_672,
@@ -288,10 +288,10 @@ impl Player<'_> {
         let event = match happening.what {
             What::Start { since } => return self.start(happening.at - since),
             What::Configure(lines) => {
-                self.ground.add(&lines);
+                self.fixture.add(&lines);
                 return Ok(());
             }
-            What::Reconfigure => Event::Reconfigure(Box::new(self.ground.settings()?)),
+            What::Reconfigure => Event::Reconfigure(Box::new(self.fixture.settings()?)),
             What::Printed(changes) => {
                 for (name, value) in changes {
                     match value {
@@ -318,7 +318,7 @@ impl Player<'_> {
             }
             What::Request { slot, job, lease, preempts, .. } => {
                 let Some(job) = self.job(job) else { return Ok(()) };
-                let (schedd, host) = (self.ground.host().into(), "127.0.0.1".into());
+                let (schedd, host) = (self.fixture.host().into(), "127.0.0.1".into());
                 let request = ClaimRequest { job, lease, schedd, host, preempts };
                 command(slot, ClaimCommand::Request(Box::new(request)))
             }
@@ -333,7 +333,7 @@ impl Player<'_> {
                 None => return Ok(()),
             },
             What::BenchmarksEnded => {
-                for (program, stdout) in self.ground.benchmarks(&self.benchmarks) {
+                for (program, stdout) in self.fixture.benchmarks(&self.benchmarks) {
                     self.cron_output(&program, &stdout);
                 }
                 self.benchmarking = false;
@@ -404,13 +404,13 @@ impl Player<'_> {
 
     /// Slots are made so long after the process began.
     fn start(&mut self, after: f64) -> Result<()> {
-        self.ground.measured_at(self.recording, self.seconds())?;
-        let settings = self.ground.settings()?;
+        self.fixture.measured_at(self.recording, self.seconds())?;
+        let settings = self.fixture.settings()?;
         self.cron = CronAds::new(Quirks::Reference);
         self.cron.configure(&settings.cron.jobs);
         self.benchmarked.configure(&settings.benchmarks.jobs);
         self.benchmarks = settings.benchmarks.clone();
-        let world: Rc<dyn htc_hooks::world::World> = self.ground.world.clone();
+        let world: Rc<dyn htc_hooks::world::World> = self.fixture.world.clone();
         let micros = (after * 1e6) as i64;
         let began = Now { wall_us: self.now.wall_us - micros, ..self.now };
         self.machine = Some(ExecutionPoint::new(settings, world, began));
@@ -454,7 +454,7 @@ impl Player<'_> {
         blocks.extend(output.finish());
         for block in blocks {
             let ads = if is_benchmark { &mut self.benchmarked } else { &mut self.cron };
-            ads.publish(&job, &block, settings.auto_publish, self.now, &*self.ground.world);
+            ads.publish(&job, &block, settings.auto_publish, self.now, &*self.fixture.world);
         }
         if is_benchmark {
             let ads = self.benchmarked.clone();
@@ -467,7 +467,7 @@ impl Player<'_> {
     fn job(&self, job: Option<(i64, i64)>) -> Option<ClassAd> {
         let (cluster, proc) = job?;
         let submit = self.recording.submits.get(&cluster)?;
-        let mut ad = submit.ad((cluster, proc), &self.ground.host(), self.recording.epoch);
+        let mut ad = submit.ad((cluster, proc), &self.fixture.host(), self.recording.epoch);
         if let Some(learned) = self.learned.get(&(cluster, proc)) {
             ad.update(learned);
         }
@@ -548,8 +548,8 @@ impl Player<'_> {
         }
         let Some(ad) = machine.live_ad(slot) else { return };
         match begins {
-            true => self.cron.job_begins(ad, &*self.ground.world),
-            false => self.cron.job_ends(ad, &*self.ground.world),
+            true => self.cron.job_begins(ad, &*self.fixture.world),
+            false => self.cron.job_ends(ad, &*self.fixture.world),
         }
         waiting.push_back(Event::Cron(Box::new(self.cron.clone())));
     }

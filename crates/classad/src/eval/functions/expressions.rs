@@ -97,7 +97,7 @@ fn unresolved<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
 
 /// What is evaluated in each ad: the argument as it stands, or what it is bound to.
 #[derive(Clone, Copy)]
-enum Wish<'a> {
+enum Operand<'a> {
     Argument,
     Bound(Bound<'a>),
 }
@@ -142,17 +142,17 @@ fn contexts<'a>(call: &mut Call<'_, 'a>) -> Result<&'a ComputedList<'a>, Compute
     }
 }
 
-fn wish<'a>(call: &mut Call<'_, 'a>) -> Wish<'a> {
+fn operand<'a>(call: &mut Call<'_, 'a>) -> Operand<'a> {
     match dereference(call, 0) {
-        Ok(Some((bound, _))) => Wish::Bound(bound),
-        _ => Wish::Argument,
+        Ok(Some((bound, _))) => Operand::Bound(bound),
+        _ => Operand::Argument,
     }
 }
 
-/// Evaluates the wish in one element of the list, with budgets of its own. A failure is an error.
+/// Evaluates the operand in one element of the list, with budgets of its own. A failure is an error.
 fn in_context<'a>(
     call: &mut Call<'_, 'a>,
-    wish: Wish<'a>,
+    operand: Operand<'a>,
     list: &ComputedList<'a>,
     element: usize,
 ) -> Computed<'a> {
@@ -163,9 +163,9 @@ fn in_context<'a>(
     };
     let (tree, id, written) = (call.tree, call.arguments[0], call.at.written);
     call.evaluator
-        .within(scope, |evaluator| match wish {
-            Wish::Argument => evaluator.eval(tree, id, At { current: Some(scope), written }),
-            Wish::Bound(bound) => evaluator.eval_bound_fresh(bound, scope),
+        .within(scope, |evaluator| match operand {
+            Operand::Argument => evaluator.eval(tree, id, At { current: Some(scope), written }),
+            Operand::Bound(bound) => evaluator.eval_bound_fresh(bound, scope),
         })
         .unwrap_or(Computed::Error)
 }
@@ -174,14 +174,14 @@ fn eval_in_each_context<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     if call.count() != 2 {
         return Ok(Computed::Error);
     }
-    let wish = wish(call);
+    let operand = operand(call);
     let list = match contexts(call) {
         Ok(list) => list,
         Err(answer) => return Ok(answer),
     };
     let mut values = Vec::with_capacity(list.len());
     for element in 0..list.len() {
-        let value = in_context(call, wish, list, element);
+        let value = in_context(call, operand, list, element);
         // Lists and ads are copied out of the ad they stand in.
         values.push(match value {
             Computed::Ad(scope) => call
@@ -206,7 +206,7 @@ fn count_matches<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     if call.count() != 2 {
         return Ok(Computed::Error);
     }
-    let wish = wish(call);
+    let operand = operand(call);
     let list = match contexts(call) {
         Ok(list) => list,
         Err(Computed::Undefined) => return Ok(Computed::Int(0)),
@@ -214,7 +214,7 @@ fn count_matches<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     };
     let mut count = 0;
     for element in 0..list.len() {
-        if in_context(call, wish, list, element).truth() == Some(true) {
+        if in_context(call, operand, list, element).truth() == Some(true) {
             count += 1;
         }
     }

@@ -10,7 +10,7 @@ use super::error::AdError;
 use super::{Delimiter, Form, Skim};
 use crate::ad::ClassAd;
 use crate::read::delimiter::banner;
-use crate::read::lines::{Found, Keep, Manner};
+use crate::read::lines::{Found, Keep, LineOptions};
 use crate::read::memo::Memo;
 use crate::syntax::{Dialect, numbers};
 
@@ -212,8 +212,8 @@ impl<R: Read> AdReader<R> {
 
     /// The whole of the ad that [`AdReader::next_part`] read last.
     pub fn whole(&mut self) -> ClassAd {
-        let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
-        self.memo.whole(self.window.behind(self.last), manner)
+        let options = LineOptions { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
+        self.memo.whole(self.window.behind(self.last), options)
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
@@ -235,10 +235,11 @@ impl<R: Read> AdReader<R> {
                 }
             }
             let text = self.window.part(0..self.region);
-            let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
+            let options =
+                LineOptions { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
             let (found, complete) = match &mut skim {
-                Some(skim) => skim.part(text, manner, (self.dialect, self.memo.exact), &mut record.ad),
-                None => (self.memo.read(text, manner, Keep::All, &mut record.ad), true),
+                Some(skim) => skim.part(text, options, (self.dialect, self.memo.exact), &mut record.ad),
+                None => (self.memo.read(text, options, Keep::All, &mut record.ad), true),
             };
             let Found { used, lines, first, bad, delimiter, .. } = found;
             if let Some((number, start)) = first {
@@ -246,7 +247,7 @@ impl<R: Read> AdReader<R> {
                 record.banner = delimiter.and_then(|range| banner(&text[range])).map(BString::from);
                 if !complete {
                     // What is wanted has just become more: this ad is read as a whole.
-                    record.ad = self.memo.whole(&text[start..used], manner);
+                    record.ad = self.memo.whole(&text[start..used], options);
                 }
                 for (number, range, error) in bad {
                     record.errors.push(AdError::of_line(&text[range], self.window.line + number, &error));

@@ -11,7 +11,7 @@ use super::extent::{Brackets, Elements};
 use super::{Delimiter, Form, Line, Skim, without_cr};
 use crate::ad::ClassAd;
 use crate::read::format::{json, new, xml};
-use crate::read::lines::{Keep, Manner};
+use crate::read::lines::{Keep, LineOptions};
 use crate::read::memo::Memo;
 use crate::syntax::{Dialect, ParseError, numbers};
 
@@ -150,9 +150,10 @@ impl<R: Read> ReferenceReader<R> {
             if self.region == 0 {
                 self.region = self.window.whole_ads(&self.delimiter)?;
             }
-            let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
+            let options =
+                LineOptions { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
             let text = self.window.part(0..self.region);
-            let (found, complete) = skim.part(text, manner, (self.dialect, false), &mut used);
+            let (found, complete) = skim.part(text, options, (self.dialect, false), &mut used);
             if !complete || !found.bad.is_empty() {
                 // From where it begins, so that habits are those of the whole.
                 break;
@@ -256,8 +257,8 @@ impl<R: Read> ReferenceReader<R> {
             return Ok((0, true, None));
         }
         let text = self.window.part(0..length);
-        let manner = Manner { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: true };
-        let found = self.memo.read(text, manner, Keep::All, ad);
+        let options = LineOptions { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: true };
+        let found = self.memo.read(text, options, Keep::All, ad);
         if matches!(self.delimiter, Delimiter::Prefix(_)) {
             self.banner = found.delimiter.map(|range| text[range].into()).unwrap_or_default();
         }

@@ -2,7 +2,7 @@
 //! that were asked for are kept.
 
 use crate::ad::{ClassAd, Slot};
-use crate::read::lines::{Found, Keep, Manner};
+use crate::read::lines::{Found, Keep, LineOptions};
 use crate::read::memo::Memo;
 use crate::syntax::{AttrName, Dialect, Expr, mentions};
 
@@ -75,7 +75,7 @@ impl Skim {
     pub(super) fn part(
         &mut self,
         text: &[u8],
-        manner: Manner<'_>,
+        options: LineOptions<'_>,
         (dialect, exact): (Dialect, bool),
         ad: &mut ClassAd,
     ) -> (Found, bool) {
@@ -84,7 +84,7 @@ impl Skim {
             self.memo = Memo::new(dialect, exact);
         }
         self.memo.turn();
-        let found = self.memo.read(text, manner, Keep::Names(&self.wanted), ad);
+        let found = self.memo.read(text, options, Keep::Names(&self.wanted), ad);
         let mut complete = true;
         for (_, slot) in ad.slots() {
             if let Slot::Expr(..) = slot {

@@ -12,9 +12,9 @@ use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::slot::{
-    Adapter, BenchmarkSettings, Limits, Settings, SleepState, SleepStates, Surroundings, configure,
+    BenchmarkSettings, Limits, Settings, SleepState, SleepStates, Surroundings, configure,
 };
-use htc_hooks::world::World;
+use htc_hooks::world::{Adapter, World};
 
 use super::super::Result;
 use super::ads;
@@ -31,7 +31,7 @@ const FIRST: &[(&str, &str)] = &[(
 const NO_CLIENT: &str = "Backfill with daemons of root: the client cannot be started; stock startd";
 
 /// A directory with the files of one recording.
-pub struct Ground {
+pub struct Fixture {
     top: tempfile::TempDir,
     text: String,
     around: Surroundings,
@@ -42,17 +42,17 @@ pub struct Ground {
     backfill: bool,
 }
 
-impl Ground {
+impl Fixture {
     /// Lays everything out.
     pub fn lay(recording: &Recording) -> Result<Self> {
         let mut config = recording.config.clone();
         for (_, first) in FIRST.iter().filter(|(title, _)| *title == recording.title) {
             config = format!("{config}\n{first}");
         }
-        let mut ground = Self::of(&config, &recording.directory.join("scripts"))?;
-        ground.backfill = recording.title != NO_CLIENT;
-        ground.measured_at(recording, 0.0)?;
-        Ok(ground)
+        let mut fixture = Self::of(&config, &recording.directory.join("scripts"))?;
+        fixture.backfill = recording.title != NO_CLIENT;
+        fixture.measured_at(recording, 0.0)?;
+        Ok(fixture)
     }
 
     /// The machine as the first ad tells after this time, or the last before it.
@@ -65,11 +65,11 @@ impl Ground {
         Ok(())
     }
 
-    /// A ground with this configuration and these scripts.
+    /// A fixture with this configuration and these scripts.
     pub fn of(config: &str, scripts: &Path) -> Result<Self> {
         let top = tempfile::tempdir().map_err(|error| format!("a fresh directory: {error}"))?;
         let around = measured(&BTreeMap::new());
-        let mut ground = Ground {
+        let mut fixture = Fixture {
             top,
             text: String::new(),
             around,
@@ -80,22 +80,22 @@ impl Ground {
         for directory in
             ["log", "spool", "execute", "lock", "run", "state", "hook.d", "job.d", "scripts", "libexec"]
         {
-            make(&ground.local().join(directory))?;
+            make(&fixture.local().join(directory))?;
         }
-        copy(scripts, &ground.local().join("scripts"), &ground)?;
+        copy(scripts, &fixture.local().join("scripts"), &fixture)?;
         // Where a startd looks for the program that finds GPUs.
-        let discovery = ground.local().join("scripts").join("gpudisc");
+        let discovery = fixture.local().join("scripts").join("gpudisc");
         if discovery.exists() {
-            let name = ground.local().join("libexec").join("condor_gpu_discovery");
+            let name = fixture.local().join("libexec").join("condor_gpu_discovery");
             std::os::unix::fs::symlink(&discovery, &name)
                 .map_err(|error| format!("{}: {error}", name.display()))?;
         }
-        let config = ground.fill_in(config);
+        let config = fixture.fill_in(config);
         for name in named(&config, "hook.d/") {
-            program(&ground.local().join("hook.d").join(name), "#!/bin/sh\n")?;
+            program(&fixture.local().join("hook.d").join(name), "#!/bin/sh\n")?;
         }
-        ground.text = config;
-        Ok(ground)
+        fixture.text = config;
+        Ok(fixture)
     }
 
     /// LOCAL_DIR.
@@ -232,11 +232,11 @@ fn program(path: &Path, text: &str) -> Result<()> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn copy(from: &Path, to: &Path, ground: &Ground) -> Result<()> {
+fn copy(from: &Path, to: &Path, fixture: &Fixture) -> Result<()> {
     let Ok(entries) = fs::read_dir(from) else { return Ok(()) };
     for entry in entries.flatten().filter(|entry| entry.path().is_file()) {
         let text = fs::read(entry.path()).map_err(|error| format!("{}: {error}", entry.path().display()))?;
-        program(&to.join(entry.file_name()), &ground.fill_in(&text.to_str_lossy()))?;
+        program(&to.join(entry.file_name()), &fixture.fill_in(&text.to_str_lossy()))?;
     }
     Ok(())
 }
