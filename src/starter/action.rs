@@ -146,7 +146,7 @@ pub struct File {
 }
 
 /// A process under the job's account: the job, or a script around it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobProcess {
     /// The file to execute.
     pub program: PathBuf,
@@ -188,9 +188,10 @@ pub struct JobProcess {
 }
 
 /// Whose rights a process has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Account {
     /// The job's account.
+    #[default]
     Job,
     /// The account of daemons: the process stands for a container that docker runs. Its standard files are the job's all
     /// the same, and its environment is the starter's own.
@@ -198,9 +199,10 @@ pub enum Account {
 }
 
 /// One of a process's standard files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StandardFile {
     /// `/dev/null`.
+    #[default]
     Null,
     /// The starter's own descriptor of that number.
     Own,

@@ -31,10 +31,9 @@ pub(super) struct Container {
     pub(super) stage: Stage,
     /// The call whose answer is waited for.
     pub(super) call: Option<CallId>,
-    /// The call whose answer decides nothing. They are made one after the other, and before the next one that does.
-    pub(super) side: Option<CallId>,
-    /// Whether that is to stop the job.
-    pub(super) pauses: bool,
+    /// The call whose answer decides nothing, and whether it is to stop the job. They are made one after the other, and
+    /// before the next one that does.
+    pub(super) side: Option<(CallId, bool)>,
     pub(super) sides: VecDeque<ToolCall>,
     pub(super) waiting: Option<Box<(Stage, ToolCall)>>,
     /// The job's process outside of a container, as far as it is the same.
@@ -53,10 +52,6 @@ pub(super) struct Container {
     pub(super) announced: bool,
     /// How what stood for the job ended.
     pub(super) ended: Option<(Exit, FamilyUsage)>,
-    /// What follows when the container is removed.
-    pub(super) after: After,
-    /// The job's process was told to tell that it was reached (SINGULARITY_USE_LAUNCHER).
-    pub(super) launcher: bool,
 }
 
 /// What is waited for.
@@ -93,16 +88,15 @@ pub(super) enum Stage {
         tries: u32,
         until: Tick,
     },
-    /// Before the clean-up.
-    LastState,
-    Remove,
+    /// Before what follows.
+    LastState(After),
+    Remove(After),
 }
 
 /// What follows the removal of a container.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// The clean-up of the job.
-    #[default]
     CleanUp,
     /// The removal of the scratch directory.
     RemoveScratch,
@@ -123,7 +117,7 @@ impl Container {
 
     /// Whether the job has not been started yet.
     pub(super) fn is_preparing(&self) -> bool {
-        self.ended.is_none() && !matches!(self.stage, Stage::LastState | Stage::Remove)
+        self.ended.is_none() && !matches!(self.stage, Stage::LastState(_) | Stage::Remove(_))
     }
 }
 
@@ -197,7 +191,7 @@ impl Starter<'_> {
         answer: (Option<Exit>, &[u8], &[u8]),
         out: &mut Vec<Action>,
     ) {
-        if self.container.side == Some(call) {
+        if self.container.side.is_some_and(|(side, _)| side == call) {
             return self.side_call_ended(answer, out);
         }
         if self.container.call != Some(call) {
@@ -257,7 +251,6 @@ impl Starter<'_> {
         let mut environment = Environment::new();
         all.into_iter().flatten().for_each(|(name, value)| environment.set(name, value));
         environment.merge(&plan.environment);
-        self.container.launcher = plan.uses_launcher();
         let process = process::instead(*process, plan.line.words(), &self.setup.scratch);
         self.container.process = Some(Box::new(JobProcess { environment: environment.entries(), ..process }));
         out.push(Action::Tell(Notice::Contained(Box::new(plan.clone()))));
@@ -296,7 +289,8 @@ impl Starter<'_> {
     pub(super) fn never_launched(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
         let mark = self.setup.scratch.join(".condor_container_launched");
         let there = || self.setup.world.stat(&mark).is_ok_and(|status| status.kind == FileKind::File);
-        if !std::mem::take(&mut self.container.launcher) || there() {
+        let asks = self.container.plan.as_ref().is_some_and(|plan| plan.uses_launcher());
+        if !asks || there() {
             return false;
         }
         self.run.process = None;

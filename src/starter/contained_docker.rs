@@ -15,7 +15,7 @@ use super::phase::Phase;
 use super::process;
 use crate::classad::{ClassAd, Context, format::long};
 use crate::job::attr;
-use crate::process::{Exit, Session};
+use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::text::environment::Environment;
 use crate::time::Now;
@@ -158,16 +158,16 @@ impl Starter<'_> {
             }
             Stage::Architecture => self.architecture_known(now, output, out),
             Stage::State { tries } => self.state_known(now, output, tries, out),
-            Stage::LastState => {
+            Stage::LastState(after) => {
                 let state = ContainerState::parse(output, &self.frozen(now));
                 // What is not known to have ended stays, for 25.14.
                 let ended = state.is_some_and(|state| state.running == Some(false));
                 match ended || !self.has(Quirk::DockerUnknownStays) {
-                    true => self.ask(Stage::Remove, names.remove(), out),
-                    false => self.unloaded(now, out),
+                    true => self.ask(Stage::Remove(after), names.remove(), out),
+                    false => self.unloaded(now, after, out),
                 }
             }
-            Stage::Remove => {
+            Stage::Remove(after) => {
                 if !success {
                     // Whatever it says, the job has ended as it did (recordings c21 042, 043).
                     let (name, why) = (&names.container, output.trim().as_bstr());
@@ -175,7 +175,7 @@ impl Starter<'_> {
                     let text = format!("the container '{name}' could not be removed: {why}; {way}");
                     out.push(Action::Tell(Notice::Warning(text)));
                 }
-                self.unloaded(now, out);
+                self.unloaded(now, after, out);
             }
             Stage::Idle
             | Stage::Files
@@ -272,26 +272,8 @@ impl Starter<'_> {
 
     /// The process that stands for the job while it runs.
     fn docker_process(&self, names: &DockerNames, files: [super::StandardFile; 3]) -> JobProcess {
-        let process = JobProcess {
-            program: Default::default(),
-            argv: Vec::new(),
-            environment: Vec::new(),
-            cwd: "/".into(),
-            files,
-            nice: 0,
-            limits: Vec::new(),
-            mounts: Vec::new(),
-            private_shm: false,
-            isolation: Default::default(),
-            group: None,
-            command: BString::default(),
-            arguments_shown: BString::default(),
-            script: false,
-            java: false,
-            session: Session::Own,
-            failures: Vec::new(),
-            account: Account::Daemon,
-        };
+        let process =
+            JobProcess { cwd: "/".into(), files, account: Account::Daemon, ..JobProcess::default() };
         process::instead(process, names.start(), &self.setup.scratch)
     }
 
@@ -420,8 +402,7 @@ impl Starter<'_> {
             if self.has(Quirk::DockerEndsSilent)
                 && let Some(names) = self.container.docker.clone()
             {
-                self.container.after = After::RemoveScratch;
-                self.ask(Stage::Remove, names.remove(), out);
+                self.ask(Stage::Remove(After::RemoveScratch), names.remove(), out);
             }
             return;
         };
@@ -455,8 +436,7 @@ impl Starter<'_> {
             self.run.process = None;
             self.hold_by_shadow(failure, out);
             if let Some(names) = self.container.docker.clone() {
-                self.container.after = After::RemoveScratch;
-                self.ask(Stage::Remove, names.remove(), out);
+                self.ask(Stage::Remove(After::RemoveScratch), names.remove(), out);
             }
             return;
         }
@@ -499,8 +479,7 @@ impl Starter<'_> {
         self.container.side = None;
         if let Some(call) = self.container.sides.pop_front() {
             let id = self.calls.new_id();
-            self.container.side = Some(id);
-            self.container.pauses = call.argv.iter().any(|word| word == "pause");
+            self.container.side = Some((id, call.argv.iter().any(|word| word == "pause")));
             out.push(Action::RunTool(id, Box::new(call)));
         } else if let Some(waiting) = self.container.waiting.take() {
             // Only who waits in the container's phase is called: whoever has left it meanwhile has no use for the answer.
@@ -513,7 +492,8 @@ impl Starter<'_> {
 
     /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
     pub(super) fn side_call_ended(&mut self, (exit, ..): Answer<'_>, out: &mut Vec<Action>) {
-        if exit != Some(Exit::Code(0)) && std::mem::take(&mut self.container.pauses) && self.run.suspended {
+        let pauses = self.container.side.is_some_and(|(_, pauses)| pauses);
+        if exit != Some(Exit::Code(0)) && pauses && self.run.suspended {
             let reason = "docker does not pause the container: the job goes on".to_owned();
             out.push(Action::Tell(Notice::Warning(reason)));
             if !self.has(Quirk::DockerPauseAssumed) {
@@ -530,22 +510,21 @@ impl Starter<'_> {
     /// Removes the container, if there is one; true when what was to come has to wait for that.
     pub(super) fn unload(&mut self, after: After, out: &mut Vec<Action>) -> bool {
         let Some(names) = self.container.docker.clone() else { return false };
-        if matches!(self.container.stage, Stage::LastState | Stage::Remove) {
+        if matches!(self.container.stage, Stage::LastState(_) | Stage::Remove(_)) {
             return true;
         }
         if !std::mem::take(&mut self.container.made) {
             return false;
         }
-        self.container.after = after;
-        self.ask(Stage::LastState, container::state_call(&names), out);
+        self.ask(Stage::LastState(after), container::state_call(&names), out);
         true
     }
 
-    fn unloaded(&mut self, now: Now, out: &mut Vec<Action>) {
+    fn unloaded(&mut self, now: Now, after: After, out: &mut Vec<Action>) {
         self.container.stage = Stage::Idle;
         self.container.made = false;
         self.container.docker = None;
-        match self.container.after {
+        match after {
             After::CleanUp => self.clean_up(now, out),
             After::RemoveScratch => self.remove_scratch(out),
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::action::{Account, JobProcess, StandardFile};
+use super::action::{JobProcess, StandardFile};
 use super::environment::{Publication, merge_from_ad};
 use super::failure::{StartFailure, hold_code};
 use super::job_info::{below, is_supported};
@@ -92,15 +92,10 @@ pub fn job(
         files,
         nice,
         limits: limits(about),
-        private_shm: false,
-        isolation: Default::default(),
-        group: None,
         mounts,
-        script: false,
-        java: false,
         session: if settings.process_groups { Session::Own } else { Session::Inherit },
         failures: late.into_iter().collect(),
-        account: Account::Job,
+        ..JobProcess::default()
     })
 }
 
@@ -187,18 +182,11 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         argv,
         environment: environment.entries(),
         cwd: about.scratch.join(path(&about.job.iwd)),
-        files: [StandardFile::Null, StandardFile::Null, StandardFile::Null],
         nice: 10,
         limits,
-        mounts: Vec::new(),
-        private_shm: false,
-        isolation: Default::default(),
-        group: None,
         script: true,
-        java: false,
         session: Session::Inherit,
-        failures: Vec::new(),
-        account: Account::Job,
+        ..JobProcess::default()
     }))
 }
 
