@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::text::caseless;
 use crate::text::table::{Row, compare_key, count_lines, field_ends, line_starts, row, unescape};
+use crate::text::{caseless, words};
 
 static TEXT: &[u8] = include_bytes!("data/defaults.tsv");
 static STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
@@ -20,36 +20,26 @@ static SUBSYSTEM_TEXT: &[u8] = include_bytes!("data/subsystem-defaults.tsv");
 static SUBSYSTEM_STARTS: [u32; count_lines(include_bytes!("data/subsystem-defaults.tsv"))] =
     line_starts(include_bytes!("data/subsystem-defaults.tsv"));
 
-/// The kinds of parameter that the table knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ParameterType {
-    /// Any text.
-    String,
-    /// A 32-bit integer.
-    Int,
-    /// A 64-bit integer.
-    Long,
-    /// A truth value.
-    Bool,
-    /// A floating-point number.
-    Double,
-    /// A path of a file or directory.
-    Path,
-}
-
-impl ParameterType {
-    /// The word `-verbose` and `-info` use.
-    pub fn name(self) -> &'static str {
-        match self {
-            ParameterType::String => "STRING",
-            ParameterType::Int => "INT",
-            ParameterType::Long => "LONG",
-            ParameterType::Bool => "BOOL",
-            ParameterType::Double => "DOUBLE",
-            ParameterType::Path => "PATH",
-        }
+words! {
+    /// The kinds of parameter that the table knows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ParameterType.name {
+        /// Any text.
+        String => "STRING",
+        /// A 32-bit integer.
+        Int => "INT",
+        /// A 64-bit integer.
+        Long => "LONG",
+        /// A truth value.
+        Bool => "BOOL",
+        /// A floating-point number.
+        Double => "DOUBLE",
+        /// A path of a file or directory.
+        Path => "PATH",
     }
 }
+
+impl ParameterType {}
 
 /// One entry of the table of defaults.
 #[derive(Clone, Copy)]

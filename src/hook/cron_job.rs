@@ -8,7 +8,7 @@ use super::knobs::Knobs;
 use crate::classad::Expr;
 use crate::quirks::{Quirk, Quirks};
 use crate::text::environment::Environment;
-use crate::text::{arguments, list, number};
+use crate::text::{arguments, list, number, words};
 
 /// Whose cron jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,41 +118,31 @@ impl Metric {
     }
 }
 
-/// When a job is started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CronMode {
-    /// At fixed times, a period apart.
-    #[default]
-    Periodic,
-    /// A period after its last exit.
-    WaitForExit,
-    /// Once.
-    OneShot,
-    /// When somebody asks: never, for cron jobs.
-    OnDemand,
+words! {
+    /// When a job is started.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum CronMode.name {
+        /// At fixed times, a period apart.
+        #[default]
+        Periodic => "Periodic",
+        /// A period after its last exit.
+        WaitForExit => "WaitForExit",
+        /// Once.
+        OneShot => "OneShot",
+        /// When somebody asks: never, for cron jobs.
+        OnDemand => "OnDemand",
+    }
 }
 
 impl CronMode {
-    /// The name in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            CronMode::Periodic => "Periodic",
-            CronMode::WaitForExit => "WaitForExit",
-            CronMode::OneShot => "OneShot",
-            CronMode::OnDemand => "OnDemand",
-        }
-    }
-
     /// The mode of that name, whatever its case.
     pub fn from_name(name: &[u8]) -> Option<Self> {
-        [CronMode::Periodic, CronMode::WaitForExit, CronMode::OneShot, CronMode::OnDemand]
-            .into_iter()
-            .find(|mode| mode.name().as_bytes().eq_ignore_ascii_case(name))
+        Self::ALL.into_iter().find(|mode| mode.name().as_bytes().eq_ignore_ascii_case(name))
     }
 }
 
 /// One job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CronJob {
     /// Its name: `argv[0]`, and the name of its ad.
     pub name: BString,
@@ -207,25 +197,7 @@ fn real(text: &[u8]) -> Option<f64> {
 impl CronJob {
     /// A job of this name that runs a program, with the defaults.
     pub fn new(name: &[u8], executable: &[u8]) -> Self {
-        CronJob {
-            name: name.into(),
-            executable: executable.into(),
-            arguments: Vec::new(),
-            environment: Environment::new(),
-            directory: BString::default(),
-            prefix: BString::default(),
-            mode: CronMode::Periodic,
-            period: 0,
-            kill: false,
-            reconfig: false,
-            rerun: false,
-            load: 0.01,
-            slots: Vec::new(),
-            condition: None,
-            metrics: Vec::new(),
-            config_val: BString::default(),
-            warnings: Vec::new(),
-        }
+        CronJob { name: name.into(), executable: executable.into(), load: 0.01, ..CronJob::default() }
     }
 
     /// Takes METRICS in; what is none is ignored, with a warning.

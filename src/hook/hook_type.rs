@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bstr::BString;
 
+use crate::text::words;
+
 /// The daemon that calls a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Caller {
@@ -50,53 +52,39 @@ pub struct TimeOut {
     pub default: Duration,
 }
 
-/// One type of hook. The two `UPDATE_JOB_INFO` are different types here, since their callers do different things with
-/// the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum HookType {
-    /// Asks for a job.
-    FetchWork,
-    /// Tells that the fetched job was accepted or rejected.
-    ReplyFetch,
-    /// Tells that a fetched claim was given up.
-    EvictClaim,
-    /// Prepares a job before its input is transferred; only with a shadow.
-    PrepareJobBeforeTransfer,
-    /// Prepares a job before it is started.
-    PrepareJob,
-    /// Is told how the job is doing.
-    UpdateJobInfo,
-    /// Is told that the job is over.
-    JobExit,
-    /// Prepares a job before its claim is activated.
-    ShadowPrepareJob,
-    /// Makes the routed job out of the source job.
-    TranslateJob,
-    /// May change the routed job while it is in the queue.
-    RouterUpdateJobInfo,
-    /// May change the source job when the routed one is done.
-    JobFinalize,
-    /// Cleans up after a routed job.
-    JobCleanup,
+words! {
+    /// One type of hook. The two `UPDATE_JOB_INFO` are different types here, since their callers do different things with
+    /// the answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum HookType.word {
+        /// Asks for a job.
+        FetchWork => "fetch",
+        /// Tells that the fetched job was accepted or rejected.
+        ReplyFetch => "reply",
+        /// Tells that a fetched claim was given up.
+        EvictClaim => "evict",
+        /// Prepares a job before its input is transferred; only with a shadow.
+        PrepareJobBeforeTransfer => "prepare-before-transfer",
+        /// Prepares a job before it is started.
+        PrepareJob => "prepare",
+        /// Is told how the job is doing.
+        UpdateJobInfo => "update",
+        /// Is told that the job is over.
+        JobExit => "exit",
+        /// Prepares a job before its claim is activated.
+        ShadowPrepareJob => "shadow-prepare",
+        /// Makes the routed job out of the source job.
+        TranslateJob => "translate",
+        /// May change the routed job while it is in the queue.
+        RouterUpdateJobInfo => "router-update",
+        /// May change the source job when the routed one is done.
+        JobFinalize => "finalize",
+        /// Cleans up after a routed job.
+        JobCleanup => "cleanup",
+    }
 }
 
 impl HookType {
-    /// All types, in the order of a job's life.
-    pub const ALL: [HookType; 12] = [
-        HookType::FetchWork,
-        HookType::ReplyFetch,
-        HookType::EvictClaim,
-        HookType::PrepareJobBeforeTransfer,
-        HookType::PrepareJob,
-        HookType::UpdateJobInfo,
-        HookType::JobExit,
-        HookType::ShadowPrepareJob,
-        HookType::TranslateJob,
-        HookType::RouterUpdateJobInfo,
-        HookType::JobFinalize,
-        HookType::JobCleanup,
-    ];
-
     /// All names that the reference's table of types holds. The test whether "any hook" of a keyword exists goes over
     /// these, `EVICT_JOB` included, which nobody calls.
     pub const TABLE: [&str; 12] = [
@@ -128,24 +116,6 @@ impl HookType {
             HookType::TranslateJob => "TRANSLATE_JOB",
             HookType::JobFinalize => "JOB_FINALIZE",
             HookType::JobCleanup => "JOB_CLEANUP",
-        }
-    }
-
-    /// The short word by which command lines name it.
-    pub fn word(self) -> &'static str {
-        match self {
-            HookType::FetchWork => "fetch",
-            HookType::ReplyFetch => "reply",
-            HookType::EvictClaim => "evict",
-            HookType::PrepareJobBeforeTransfer => "prepare-before-transfer",
-            HookType::PrepareJob => "prepare",
-            HookType::UpdateJobInfo => "update",
-            HookType::JobExit => "exit",
-            HookType::ShadowPrepareJob => "shadow-prepare",
-            HookType::TranslateJob => "translate",
-            HookType::RouterUpdateJobInfo => "router-update",
-            HookType::JobFinalize => "finalize",
-            HookType::JobCleanup => "cleanup",
         }
     }
 

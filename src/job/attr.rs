@@ -13,19 +13,14 @@ macro_rules! names {
 }
 
 names! {
-    MY_TYPE = "MyType", "`Job`, `Machine`, or the name of an event.";
-    TARGET_TYPE = "TargetType", "What it is matched with.";
     CLUSTER_ID = "ClusterId", "First part of a job's id.";
     PROC_ID = "ProcId", "Second part of a job's id.";
-    GLOBAL_JOB_ID = "GlobalJobId", "A name for the job that no other pool uses.";
     JOB_UNIVERSE = "JobUniverse", "Number of a [`super::Universe`].";
     JOB_STATUS = "JobStatus", "Number of a [`super::JobStatus`].";
     JOB_STATE = "JobState", "`Running`, `Suspended`, `Exited` and so on, as starters tell it.";
-    ENTERED_CURRENT_STATUS = "EnteredCurrentStatus", "Since when, in seconds since the epoch.";
     OWNER = "Owner", "The user's name at the access point.";
     USER = "User", "The same with its domain.";
     OS_USER = "OsUser", "The account on the execution point.";
-    NT_DOMAIN = "NTDomain", "The domain of the account.";
     CMD = "Cmd", "The program to run.";
     ARGUMENTS_V1 = "Args", "Arguments in the language V1.";
     ARGUMENTS_V2 = "Arguments", "Arguments in the language V2.";
@@ -39,27 +34,14 @@ names! {
     KILL_SIG = "KillSig", "Signal of a soft kill, by name or number.";
     REMOVE_KILL_SIG = "RemoveKillSig", "The same when it is removed.";
     HOLD_KILL_SIG = "HoldKillSig", "The same when it is held.";
-    REQUIREMENTS = "Requirements", "What it demands of the other side.";
-    RANK = "Rank", "How much it likes the other side.";
     REQUEST_CPUS = "RequestCpus", "Processors asked for.";
     REQUEST_MEMORY = "RequestMemory", "Memory asked for, in MiB.";
     REQUEST_DISK = "RequestDisk", "Disk asked for, in KiB.";
-    HOOK_KEYWORD = "HookKeyword", "Whose hooks a job uses.";
-    HOLD_REASON = "HoldReason", "Why it is held, in words.";
-    HOLD_REASON_CODE = "HoldReasonCode", "Number of a [`super::HoldCode`].";
-    HOLD_REASON_SUBCODE = "HoldReasonSubCode", "Further number that depends on the code.";
     VACATE_REASON = "VacateReason", "Why it was sent back, in words.";
     VACATE_REASON_CODE = "VacateReasonCode", "Number of a [`super::HoldCode`] from 1000 on.";
     VACATE_REASON_SUBCODE = "VacateReasonSubCode", "Further number that depends on the code.";
-    EXIT_BY_SIGNAL = "ExitBySignal", "Whether a signal ended it.";
-    EXIT_CODE = "ExitCode", "Its exit status.";
-    EXIT_SIGNAL = "ExitSignal", "The signal that ended it.";
     JOB_CORE_DUMPED = "JobCoreDumped", "Whether it left a core file.";
-    NAME = "Name", "Name of a slot, `slot1@host`.";
     MACHINE = "Machine", "Name of the host.";
-    SLOT_ID = "SlotID", "Number of a slot, from 1.";
-    STATE = "State", "State of a slot.";
-    ACTIVITY = "Activity", "Activity of a slot.";
     CPUS = "Cpus", "Processors of a slot.";
     MEMORY = "Memory", "Memory of a slot, in MiB.";
     DISK = "Disk", "Disk of a slot, in KiB.";

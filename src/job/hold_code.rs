@@ -18,10 +18,6 @@ macro_rules! codes {
                 match self { $(HoldCode::$name => stringify!($name),)* }
             }
 
-            /// What it means, in words.
-            pub fn line(self) -> &'static str {
-                match self { $(HoldCode::$name => $line,)* }
-            }
         }
     };
 }
@@ -107,21 +103,6 @@ impl HoldCode {
     }
 }
 
-/// What becomes of a job that ended with a code and a subcode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It waits until somebody releases it.
-    Hold,
-    /// It goes back to idle and is tried again.
-    Vacate,
-}
-
-/// Whether codes hold a job or send it back (`shouldVacateJobBasedOnCodes`): codes up to 0 and from 1000 on, and
-/// subcodes down from -1000, send it back.
-pub fn outcome_of_codes(code: i64, subcode: i64) -> Outcome {
-    if code <= 0 || code >= 1000 || subcode <= -1000 { Outcome::Vacate } else { Outcome::Hold }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,14 +113,5 @@ mod tests {
         assert_eq!(HoldCode::from_number(1011), Some(HoldCode::StartdPreemptExpression));
         assert_eq!(HoldCode::from_number(-1), None);
         assert!(HoldCode::ALL.windows(2).all(|pair| pair[0] < pair[1]));
-    }
-
-    #[test]
-    fn a_code_from_1000_on_or_a_subcode_below_sends_the_job_back() {
-        assert_eq!(outcome_of_codes(190, 0), Outcome::Hold);
-        assert_eq!(outcome_of_codes(0, 0), Outcome::Vacate);
-        assert_eq!(outcome_of_codes(1000, 0), Outcome::Vacate);
-        assert_eq!(outcome_of_codes(13, -1001), Outcome::Vacate);
-        assert_eq!(outcome_of_codes(19, -9), Outcome::Hold);
     }
 }

@@ -6,7 +6,7 @@ mod id;
 mod status;
 mod universe;
 
-pub use hold_code::{HoldCode, Outcome, outcome_of_codes};
+pub use hold_code::HoldCode;
 pub use id::JobId;
 pub use status::JobStatus;
 pub use universe::Universe;

@@ -1,59 +1,42 @@
 //! Universes: the kinds of environment a job runs in.
 
-use std::fmt;
-
-use crate::text::caseless;
 use crate::text::number::integer_prefix;
+use crate::text::{caseless, words};
 
-/// The universes (attribute `JobUniverse`; reference: `condor_universe.cpp`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Universe {
-    /// 1: obsolete.
-    Standard = 1,
-    /// 2: obsolete.
-    Pipe = 2,
-    /// 3: obsolete.
-    Linda = 3,
-    /// 4: obsolete.
-    Pvm = 4,
-    /// 5: an ordinary program, in a container or not.
-    Vanilla = 5,
-    /// 6: obsolete.
-    Pvmd = 6,
-    /// 7: run by the schedd, at once.
-    Scheduler = 7,
-    /// 8: obsolete.
-    Mpi = 8,
-    /// 9: handed to another batch system.
-    Grid = 9,
-    /// 10: a class for the Java virtual machine.
-    Java = 10,
-    /// 11: several machines at once.
-    Parallel = 11,
-    /// 12: run by a starter beside the schedd.
-    Local = 12,
-    /// 13: a virtual machine.
-    Vm = 13,
+words! {
+    /// The universes (attribute `JobUniverse`; reference: `condor_universe.cpp`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Universe.name {
+        /// 1: obsolete.
+        Standard = 1 => "Standard",
+        /// 2: obsolete.
+        Pipe = 2 => "Pipe",
+        /// 3: obsolete.
+        Linda = 3 => "Linda",
+        /// 4: obsolete.
+        Pvm = 4 => "PVM",
+        /// 5: an ordinary program, in a container or not.
+        Vanilla = 5 => "Vanilla",
+        /// 6: obsolete.
+        Pvmd = 6 => "PVMD",
+        /// 7: run by the schedd, at once.
+        Scheduler = 7 => "Scheduler",
+        /// 8: obsolete.
+        Mpi = 8 => "MPI",
+        /// 9: handed to another batch system.
+        Grid = 9 => "Grid",
+        /// 10: a class for the Java virtual machine.
+        Java = 10 => "Java",
+        /// 11: several machines at once.
+        Parallel = 11 => "Parallel",
+        /// 12: run by a starter beside the schedd.
+        Local = 12 => "Local",
+        /// 13: a virtual machine.
+        Vm = 13 => "VM",
+    }
 }
 
 impl Universe {
-    /// All universes in the order of their numbers.
-    pub const ALL: [Universe; 13] = [
-        Universe::Standard,
-        Universe::Pipe,
-        Universe::Linda,
-        Universe::Pvm,
-        Universe::Vanilla,
-        Universe::Pvmd,
-        Universe::Scheduler,
-        Universe::Mpi,
-        Universe::Grid,
-        Universe::Java,
-        Universe::Parallel,
-        Universe::Local,
-        Universe::Vm,
-    ];
-
     /// The value of `JobUniverse`.
     pub fn number(self) -> i64 {
         self as i64
@@ -62,25 +45,6 @@ impl Universe {
     /// The universe with that number.
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|universe| universe.number() == number)
-    }
-
-    /// Its name with a capital, as messages show it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Universe::Standard => "Standard",
-            Universe::Pipe => "Pipe",
-            Universe::Linda => "Linda",
-            Universe::Pvm => "PVM",
-            Universe::Vanilla => "Vanilla",
-            Universe::Pvmd => "PVMD",
-            Universe::Scheduler => "Scheduler",
-            Universe::Mpi => "MPI",
-            Universe::Grid => "Grid",
-            Universe::Java => "Java",
-            Universe::Parallel => "Parallel",
-            Universe::Local => "Local",
-            Universe::Vm => "VM",
-        }
     }
 
     /// The universe with that name, in any case. `docker` is vanilla with a topping and no name of this list.
@@ -95,12 +59,6 @@ impl Universe {
             0 => Self::from_name(text).map_or(0, Self::number),
             number => number,
         }
-    }
-}
-
-impl fmt::Display for Universe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::hook::HookType;
 use crate::hook::reply::{self, BadLine};
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
-use crate::text::caseless;
+use crate::text::{caseless, words};
 
 /// A router hook that has ended, and what its answer is about.
 #[derive(Clone, Copy, Debug)]
@@ -34,63 +34,35 @@ pub struct HookAnswer<'a> {
     pub edit_in_place: bool,
 }
 
-/// What the router does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HookDecision {
-    /// The answer is the new routed job; the usual translation follows.
-    Routed,
-    /// The source is edited in place.
-    Edited,
-    /// The job is given back and routed again later; with UPDATE_JOB_INFO the routed job is removed.
-    Dropped,
-    /// Nothing happens; the hook is called again at the next poll.
-    Stuck,
-    /// The daemon aborts.
-    RouterAbort,
-    /// The answer is merged into the routed job.
-    Updated,
-    /// There is nothing to merge.
-    Unchanged,
-    /// The hook failed. UPDATE_JOB_INFO: the answer is dropped; JOB_FINALIZE: the source is to be routed again;
-    /// JOB_CLEANUP: it is called again.
-    Failed,
-    /// The answer is merged into the source, which is done.
-    Finalized,
-    /// The routed job is cleaned up.
-    Cleaned,
+words! {
+    /// What the router does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum HookDecision.word {
+        /// The answer is the new routed job; the usual translation follows.
+        Routed => "routed",
+        /// The source is edited in place.
+        Edited => "edited",
+        /// The job is given back and routed again later; with UPDATE_JOB_INFO the routed job is removed.
+        Dropped => "dropped",
+        /// Nothing happens; the hook is called again at the next poll.
+        Stuck => "stuck",
+        /// The daemon aborts.
+        RouterAbort => "router-abort",
+        /// The answer is merged into the routed job.
+        Updated => "updated",
+        /// There is nothing to merge.
+        Unchanged => "unchanged",
+        /// The hook failed. UPDATE_JOB_INFO: the answer is dropped; JOB_FINALIZE: the source is to be routed again;
+        /// JOB_CLEANUP: it is called again.
+        Failed => "failed",
+        /// The answer is merged into the source, which is done.
+        Finalized => "finalized",
+        /// The routed job is cleaned up.
+        Cleaned => "cleaned",
+    }
 }
 
 impl HookDecision {
-    /// Every decision.
-    pub const ALL: &[HookDecision] = &[
-        HookDecision::Routed,
-        HookDecision::Edited,
-        HookDecision::Dropped,
-        HookDecision::Stuck,
-        HookDecision::RouterAbort,
-        HookDecision::Updated,
-        HookDecision::Unchanged,
-        HookDecision::Failed,
-        HookDecision::Finalized,
-        HookDecision::Cleaned,
-    ];
-
-    /// The word for it in events and verdicts.
-    pub fn word(self) -> &'static str {
-        match self {
-            HookDecision::Routed => "routed",
-            HookDecision::Edited => "edited",
-            HookDecision::Dropped => "dropped",
-            HookDecision::Stuck => "stuck",
-            HookDecision::RouterAbort => "router-abort",
-            HookDecision::Updated => "updated",
-            HookDecision::Unchanged => "unchanged",
-            HookDecision::Failed => "failed",
-            HookDecision::Finalized => "finalized",
-            HookDecision::Cleaned => "cleaned",
-        }
-    }
-
     /// Whether the hook has done what it is for.
     pub fn is_success(self) -> bool {
         !matches!(

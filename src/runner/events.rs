@@ -32,74 +32,54 @@ use serde::Serialize;
 
 use crate::os::Outlet;
 use crate::process::Exit;
+use crate::text::words;
 use crate::time::{Now, Tick};
 
-/// What kind of thing happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The runner begins.
-    Start,
-    /// The runner has ended.
-    Stop,
-    /// A slot changed its state or activity.
-    State,
-    /// A hook was started.
-    HookStart,
-    /// A hook ended.
-    HookEnd,
-    /// A hook could not be started or ran too long.
-    HookFailed,
-    /// What a hook wrote to its standard error.
-    HookStderr,
-    /// What a hook's answer was taken for.
-    Verdict,
-    /// A claim begins or is given up.
-    Claim,
-    /// A cron job was started.
-    CronStart,
-    /// A cron job ended.
-    CronEnd,
-    /// A cron job could not be started, or printed what cannot be used.
-    CronFailed,
-    /// What a cron job wrote to its standard error.
-    CronStderr,
-    /// What a cron job printed has changed what the slots publish.
-    CronPublished,
-    /// A starter was spawned or ended.
-    Starter,
-    /// A job is over.
-    Job,
-    /// A line that a job router logs.
-    Log,
-    /// Something a user should look at.
-    Warning,
-}
-
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Start => "start",
-            Kind::Stop => "stop",
-            Kind::State => "state",
-            Kind::HookStart => "hook started",
-            Kind::HookEnd => "hook ended",
-            Kind::HookFailed => "hook failed",
-            Kind::HookStderr => "hook stderr",
-            Kind::Verdict => "verdict",
-            Kind::Claim => "claim",
-            Kind::CronStart => "cron job started",
-            Kind::CronEnd => "cron job ended",
-            Kind::CronFailed => "cron job failed",
-            Kind::CronStderr => "cron job stderr",
-            Kind::CronPublished => "cron job published",
-            Kind::Starter => "starter",
-            Kind::Job => "job",
-            Kind::Log => "log",
-            Kind::Warning => "warning",
-        }
+words! {
+    /// What kind of thing happened.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Kind.word {
+        /// The runner begins.
+        Start => "start",
+        /// The runner has ended.
+        Stop => "stop",
+        /// A slot changed its state or activity.
+        State => "state",
+        /// A hook was started.
+        HookStart => "hook started",
+        /// A hook ended.
+        HookEnd => "hook ended",
+        /// A hook could not be started or ran too long.
+        HookFailed => "hook failed",
+        /// What a hook wrote to its standard error.
+        HookStderr => "hook stderr",
+        /// What a hook's answer was taken for.
+        Verdict => "verdict",
+        /// A claim begins or is given up.
+        Claim => "claim",
+        /// A cron job was started.
+        CronStart => "cron job started",
+        /// A cron job ended.
+        CronEnd => "cron job ended",
+        /// A cron job could not be started, or printed what cannot be used.
+        CronFailed => "cron job failed",
+        /// What a cron job wrote to its standard error.
+        CronStderr => "cron job stderr",
+        /// What a cron job printed has changed what the slots publish.
+        CronPublished => "cron job published",
+        /// A starter was spawned or ended.
+        Starter => "starter",
+        /// A job is over.
+        Job => "job",
+        /// A line that a job router logs.
+        Log => "log",
+        /// Something a user should look at.
+        Warning => "warning",
     }
 }
+
+impl Kind {}
 
 /// What an event means to who watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

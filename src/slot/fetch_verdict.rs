@@ -9,7 +9,7 @@ use super::explain;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::hook::reply::{self, BadLine};
 use crate::quirks::{Quirk, Quirks};
-use crate::text::caseless;
+use crate::text::{caseless, words};
 use crate::world::World;
 
 /// What a fetch brought.
@@ -89,45 +89,26 @@ pub fn is_static(slot: &ClassAd, world: &dyn World) -> bool {
         && !caseless::eq(&kind, b"Dynamic")
 }
 
-/// What the slot does with an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FetchDecision {
-    /// There is no work.
-    NoWork,
-    /// The answer is no job; no reply hook is called.
-    BadOutput,
-    /// The job is taken.
-    Accepted,
-    /// `accept` is told, but the job will never be started.
-    AcceptedLost,
-    /// The job is refused.
-    Rejected,
-}
-
-impl FetchDecision {
-    /// Every decision.
-    pub const ALL: &[FetchDecision] = &[
-        FetchDecision::NoWork,
-        FetchDecision::BadOutput,
-        FetchDecision::Accepted,
-        FetchDecision::AcceptedLost,
-        FetchDecision::Rejected,
-    ];
-
-    /// The word for it in events and verdicts.
-    pub fn word(self) -> &'static str {
-        match self {
-            FetchDecision::NoWork => "no-work",
-            FetchDecision::BadOutput => "bad-output",
-            FetchDecision::Accepted => "accepted",
-            FetchDecision::AcceptedLost => "accepted-lost",
-            FetchDecision::Rejected => "rejected",
-        }
+words! {
+    /// What the slot does with an answer.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum FetchDecision.word {
+        /// There is no work.
+        #[default]
+        NoWork => "no-work",
+        /// The answer is no job; no reply hook is called.
+        BadOutput => "bad-output",
+        /// The job is taken.
+        Accepted => "accepted",
+        /// `accept` is told, but the job will never be started.
+        AcceptedLost => "accepted-lost",
+        /// The job is refused.
+        Rejected => "rejected",
     }
 }
 
 /// The whole verdict on an answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FetchVerdict {
     /// What the slot does.
     pub decision: FetchDecision,
@@ -163,16 +144,7 @@ pub fn fetch_verdict(
         own.string(name).is_some_and(|value| caseless::eq(&value, wanted.as_bytes()))
     };
     let idle_claim = is("State", "Claimed") && is("Activity", "Idle");
-    let mut verdict = FetchVerdict {
-        decision: FetchDecision::NoWork,
-        reason: String::new(),
-        job: None,
-        added: Vec::new(),
-        rank: 0.0,
-        bad: None,
-        ends_idle_claim: idle_claim,
-        quirks: Vec::new(),
-    };
+    let mut verdict = FetchVerdict { ends_idle_claim: idle_claim, ..FetchVerdict::default() };
     match fetched {
         Fetched::Nothing(reason) => verdict.reason = reason.to_owned(),
         Fetched::Bad { reason, line } => {

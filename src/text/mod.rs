@@ -1,18 +1,19 @@
-//! Small text tools that every room shares: numbers, quantities and printf; and those that ads are read with
+//! Small text tools that every room shares: numbers and printf; and those that ads are read with
 //! ([`htc_classad::text`]): spans into sources, caseless comparison, list wildcards, quoting.
 //!
 //! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
 
 pub mod number;
 pub mod printf;
-pub mod quantity;
 pub mod space;
 pub(crate) mod table;
+pub(crate) mod words;
 
 pub use htc_classad::text::{
     arguments, calendar, caret, caseless, environment, list, similar, span, strftime,
 };
 pub use span::{LineCounter, Position, Span};
+pub(crate) use words::words;
 
 /// The name of a parameter without what stands before its last dot: the daemon or the local name that it is for.
 pub(crate) fn bare_name(name: &[u8]) -> &[u8] {

@@ -2,54 +2,36 @@
 
 use bstr::BString;
 
-use crate::text::caseless;
+use crate::text::{caseless, words};
 
-/// The commands. NAME, REQUIREMENTS and UNIVERSE are met here only where loading left them in the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is the command of that name in the manual")]
-pub enum Keyword {
-    Copy,
-    Default,
-    Delete,
-    EvalMacro,
-    EvalSet,
-    Name,
-    Rename,
-    Requirements,
-    Set,
-    Transform,
-    Universe,
+words! {
+    /// The commands. NAME, REQUIREMENTS and UNIVERSE are met here only where loading left them in the text.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "each is the command of that name in the manual")]
+    pub enum Keyword.name {
+        Copy => "COPY",
+        Default => "DEFAULT",
+        Delete => "DELETE",
+        EvalMacro => "EVALMACRO",
+        EvalSet => "EVALSET",
+        Name => "NAME",
+        Rename => "RENAME",
+        Requirements => "REQUIREMENTS",
+        Set => "SET",
+        Transform => "TRANSFORM",
+        Universe => "UNIVERSE",
+    }
 }
 
 impl Keyword {
-    const ALL: [(Keyword, &'static str); 11] = [
-        (Keyword::Copy, "COPY"),
-        (Keyword::Default, "DEFAULT"),
-        (Keyword::Delete, "DELETE"),
-        (Keyword::EvalMacro, "EVALMACRO"),
-        (Keyword::EvalSet, "EVALSET"),
-        (Keyword::Name, "NAME"),
-        (Keyword::Rename, "RENAME"),
-        (Keyword::Requirements, "REQUIREMENTS"),
-        (Keyword::Set, "SET"),
-        (Keyword::Transform, "TRANSFORM"),
-        (Keyword::Universe, "UNIVERSE"),
-    ];
-
     /// The keyword of that name, in any case.
     pub fn parse(word: &[u8]) -> Option<Self> {
-        let found = Self::ALL.iter().find(|(_, name)| caseless::eq(word, name.as_bytes()));
-        found.map(|(keyword, _)| *keyword)
-    }
-
-    /// The name in capitals.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(keyword, _)| *keyword == self).map_or("", |(_, name)| name)
+        Self::ALL.into_iter().find(|keyword| caseless::eq(word, keyword.name().as_bytes()))
     }
 
     /// All names, for suggestions.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::ALL.iter().map(|(_, name)| *name)
+        Self::ALL.into_iter().map(Self::name)
     }
 
     fn takes_value(self) -> bool {

@@ -7,7 +7,7 @@ use super::rules::Line;
 use super::statement::is_blamed_on_syntax;
 use super::{CommandError, IncludeError};
 use crate::classad::Expr;
-use crate::text::Span;
+use crate::text::{Span, words};
 
 /// Is told what a transform does, in the order in which it does it.
 pub trait Observer {
@@ -34,22 +34,6 @@ impl Observer for Silent {
     }
 
     fn event(&mut self, _: &Line, _: Event<'_>) {}
-}
-
-/// Collects the problems and nothing else.
-#[derive(Clone, Debug, Default)]
-pub struct Problems(pub Vec<(Line, Problem)>);
-
-impl Observer for Problems {
-    fn wants_steps(&self) -> bool {
-        false
-    }
-
-    fn event(&mut self, line: &Line, event: Event<'_>) {
-        if let Event::Problem(problem) = event {
-            self.0.push((line.clone(), problem));
-        }
-    }
 }
 
 /// What happened.
@@ -106,27 +90,20 @@ pub enum Event<'a> {
     Problem(Problem),
 }
 
-/// Why a command did nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Idle {
-    /// DEFAULT: the attribute is there.
-    Present,
-    /// COPY, RENAME, DELETE: the attribute is not there.
-    Absent,
-    /// No attribute matches the pattern.
-    NoMatch,
-}
-
-impl Idle {
-    /// In words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Idle::Present => "has a value already",
-            Idle::Absent => "no such attribute",
-            Idle::NoMatch => "no attribute matches",
-        }
+words! {
+    /// Why a command did nothing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Idle.text {
+        /// DEFAULT: the attribute is there.
+        Present => "has a value already",
+        /// COPY, RENAME, DELETE: the attribute is not there.
+        Absent => "no such attribute",
+        /// No attribute matches the pattern.
+        NoMatch => "no attribute matches",
     }
 }
+
+impl Idle {}
 
 /// Something wrong that does not stop a transform, in 25.14 one line on stderr or nothing.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,7 @@ use bstr::BString;
 
 use super::{EventKind, ResourceTable, Reuse};
 use crate::classad::ClassAd;
+use crate::text::words;
 
 /// Processor time as events give it, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,37 +67,22 @@ pub struct Evicted {
     pub resources: Option<ResourceTable>,
 }
 
-/// A step of a file transfer (`FileTransferEventType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transfer {
-    /// 1
-    InputQueued = 1,
-    /// 2
-    InputStarted,
-    /// 3
-    InputFinished,
-    /// 4
-    OutputQueued,
-    /// 5
-    OutputStarted,
-    /// 6
-    OutputFinished,
-}
-
-impl Transfer {
-    /// All steps with what logs say.
-    pub const ALL: [(Transfer, &str); 6] = [
-        (Transfer::InputQueued, "Transfer queued: input files"),
-        (Transfer::InputStarted, "Started transferring input files"),
-        (Transfer::InputFinished, "Finished transferring input files"),
-        (Transfer::OutputQueued, "Transfer queued: output files"),
-        (Transfer::OutputStarted, "Started transferring output files"),
-        (Transfer::OutputFinished, "Finished transferring output files"),
-    ];
-
-    /// What logs say.
-    pub fn text(self) -> &'static str {
-        Transfer::ALL[self as usize - 1].1
+words! {
+    /// A step of a file transfer (`FileTransferEventType`) with what logs say.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Transfer.text {
+        /// 1
+        InputQueued = 1 => "Transfer queued: input files",
+        /// 2
+        InputStarted = 2 => "Started transferring input files",
+        /// 3
+        InputFinished = 3 => "Finished transferring input files",
+        /// 4
+        OutputQueued = 4 => "Transfer queued: output files",
+        /// 5
+        OutputStarted = 5 => "Started transferring output files",
+        /// 6
+        OutputFinished = 6 => "Finished transferring output files",
     }
 }
 

@@ -195,7 +195,7 @@ fn cluster_submit(first: &[u8]) -> Option<Body> {
 }
 
 fn transfer(first: &[u8], rest: &[BString]) -> Option<Body> {
-    let step = Transfer::ALL.iter().find(|(_, text)| text.as_bytes() == first)?.0;
+    let step = Transfer::ALL.into_iter().find(|step| step.text().as_bytes() == first)?;
     let host = match rest {
         [] => BString::default(),
         [line] => after(line, "\tTransferring to host: ")?,
