@@ -151,6 +151,6 @@ fn queue_log(testing: bool) {
         bytes / 1_000_000,
         rate(wall),
         rate(used),
-        reader.queue().len()
+        reader.records()
     );
 }

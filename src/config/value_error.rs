@@ -27,8 +27,6 @@ pub enum ValueProblem {
     TooHigh(&'static str),
     /// Beyond 32 bits.
     OutOfBounds,
-    /// No ClassAd expression: what the parser says, and where.
-    Syntax(String),
 }
 
 /// A value that is not what was asked for. Tools take its `fallback` in its place; daemons stop.
@@ -169,7 +167,6 @@ impl fmt::Display for ValueError {
                 "{name} in the condor configuration is out of bounds for an integer ({value}).  {}",
                 rest("an integer".into())
             ),
-            ValueProblem::Syntax(text) => write!(f, "{name} is no ClassAd expression ({value}): {text}"),
         }
     }
 }

@@ -5,19 +5,7 @@ use std::net::IpAddr;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 
 use super::wake_on_lan;
-
-/// What is known of an adapter, in the forms of ads (`LinuxNetworkAdapter`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Adapter {
-    /// Its hardware address.
-    pub hardware: String,
-    /// The mask of its network.
-    pub mask: String,
-    /// What it can be woken by, in the kernel's bits `WAKE_*`.
-    pub wakes: u32,
-    /// What of that is switched on.
-    pub wakes_now: u32,
-}
+use crate::world::Adapter;
 
 /// The adapter that has this address.
 pub fn of_address(address: IpAddr) -> Option<Adapter> {

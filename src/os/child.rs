@@ -216,7 +216,6 @@ fn enter_session(session: Session) -> Result<(), Failure> {
     unsafe {
         match session {
             Session::Inherit => Ok(()),
-            Session::Group => check(libc::setpgid(0, 0), Stage::Session, 0),
             Session::Foreground => {
                 check(libc::setpgid(0, 0), Stage::Session, 0)?;
                 // Who is not in front may take the terminal only while the signal for that is ignored. Without a terminal there

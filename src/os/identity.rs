@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use nix::unistd::{Gid, Uid, User};
 
 use crate::process::Identity;
@@ -49,6 +49,21 @@ pub fn of_account(account: &Account) -> Identity {
         .and_then(|name| nix::unistd::getgrouplist(&name, gid).ok())
         .unwrap_or_else(|| vec![gid]);
     Identity { uid: account.uid, gid: account.gid, groups: groups.into_iter().map(Gid::as_raw).collect() }
+}
+
+/// What a job's owner is to a child or to files; `None` where we may change to no other account.
+///
+/// # Errors
+/// The owner has no account here, or it is root's, for which `not_as_root` says why that is none.
+pub fn of_owner(owner: &BStr, not_as_root: &str) -> Result<Option<Identity>, String> {
+    if !may_switch() {
+        return Ok(None);
+    }
+    match by_name(owner) {
+        Some(account) if account.uid != 0 => Ok(Some(of_account(&account))),
+        Some(_) => Err(not_as_root.to_owned()),
+        None => Err(format!("the job's owner '{owner}' has no account here")),
+    }
 }
 
 /// A bare pair of ids without further groups, as `CONDOR_IDS` gives it.

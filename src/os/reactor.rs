@@ -32,8 +32,6 @@ use super::spawn_error::SpawnError;
 pub enum Whom {
     /// The child alone.
     Process,
-    /// Its process group, when it leads one of its own; else the child alone.
-    Group,
     /// The child and all that descends from it.
     Family,
 }

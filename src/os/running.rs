@@ -201,8 +201,7 @@ impl Running {
                 }
             }
             _ if self.ended.is_some() => {}
-            Whom::Group if self.family.leader => drop(child::send(-pid, signal)),
-            Whom::Group | Whom::Process => drop(child::send(pid, signal)),
+            Whom::Process => drop(child::send(pid, signal)),
         }
     }
 

@@ -39,14 +39,6 @@ impl Exit {
             number => Some(Exit::Signal { number, core_dumped: status & 0x80 != 0 }),
         }
     }
-
-    /// The status a shell would show: the code, or 128 plus the signal.
-    pub fn shell_status(self) -> u8 {
-        match self {
-            Exit::Code(code) => code,
-            Exit::Signal { number, .. } => 128u8.wrapping_add(number as u8),
-        }
-    }
 }
 
 /// `exited with status 3`, `died with signal 9`: the words of the reference's `status_string.cpp`.

@@ -7,5 +7,5 @@ mod spec;
 
 pub use exit::{Exit, Usage};
 pub use group::GroupSpec;
-pub use signal::{signal_description, signal_name, signal_number};
+pub use signal::{signal_description, signal_number};
 pub use spec::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, LimitKind, Namespaces, Session, Stdio};

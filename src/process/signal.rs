@@ -72,11 +72,6 @@ pub fn signal_number(name: &[u8]) -> Option<i32> {
     NAMES.iter().find(|(_, known)| name.eq_ignore_ascii_case(known.as_bytes())).map(|(number, _)| *number)
 }
 
-/// The name of a signal, `SIGTERM` for 15; `None` for those without one in HTCondor's table.
-pub fn signal_name(number: i32) -> Option<&'static str> {
-    NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
-}
-
 /// What `strsignal` says in the C locale: `Terminated` for 15, `Real-time signal 1` for 35.
 pub fn signal_description(number: i32) -> String {
     match usize::try_from(number) {
@@ -96,7 +91,6 @@ mod tests {
         assert_eq!(signal_number(b"sigusr2"), Some(12));
         assert_eq!(signal_number(b"TERM"), None);
         assert_eq!(signal_number(b"SIGRTMIN"), None);
-        assert_eq!(signal_name(28), Some("SIGWINCH"));
     }
 
     #[test]

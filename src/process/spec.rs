@@ -175,15 +175,14 @@ pub enum Stdio {
 }
 
 /// Session and process group of a child.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Session {
     /// Those of the caller.
     Inherit,
-    /// A new process group in the caller's session.
-    Group,
-    /// The same, and what is typed at the caller's terminal is for it.
+    /// A new process group in the caller's session, for which what is typed at the caller's terminal is.
     Foreground,
     /// A new session.
+    #[default]
     Own,
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use super::record::Record;
@@ -12,13 +11,11 @@ use crate::job::JobId;
 
 /// An ad of the queue as it is stored, without what it shares with its cluster.
 #[derive(Clone, Debug, Default)]
-pub struct StoredAd {
+struct StoredAd {
     /// The attributes. Clusters are shared with the ads chained to them.
-    pub ad: Arc<ClassAd>,
-    /// `Job`, `Owner`, `ClusterPvt`, ...
-    pub my_type: BString,
+    ad: Arc<ClassAd>,
     /// When it entered, counted in ads.
-    pub entered: u64,
+    entered: u64,
 }
 
 /// The ads of a queue by their keys.
@@ -37,9 +34,9 @@ impl JobQueue {
     /// The value of a set that is no expression; the ad stays as it was.
     pub fn apply(&mut self, record: Record<'_>) -> Result<(), crate::classad::ParseError> {
         match record {
-            Record::New { key, my_type, .. } => {
+            Record::New { key, .. } => {
                 self.entered += 1;
-                let stored = StoredAd { ad: Arc::default(), my_type: my_type.into(), entered: self.entered };
+                let stored = StoredAd { ad: Arc::default(), entered: self.entered };
                 self.ads.insert(key, stored);
             }
             Record::Destroy(key) => {
@@ -71,31 +68,6 @@ impl JobQueue {
         if let Some(stored) = self.ads.get_mut(&key) {
             stored.entered = self.entered;
         }
-    }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.ads = FxHashMap::default();
-    }
-
-    /// How many ads there are, of any kind.
-    pub fn len(&self) -> usize {
-        self.ads.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.ads.is_empty()
-    }
-
-    /// An ad as it is stored.
-    pub fn stored(&self, key: JobId) -> Option<&StoredAd> {
-        self.ads.get(&key)
-    }
-
-    /// All ads as they are stored, in no particular order.
-    pub fn all(&self) -> impl Iterator<Item = (JobId, &StoredAd)> {
-        self.ads.iter().map(|(key, stored)| (*key, stored))
     }
 
     /// The ad of a job with its cluster's attributes behind its own.

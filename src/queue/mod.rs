@@ -16,6 +16,6 @@ mod queue_log;
 mod record;
 
 pub use history::{Backwards, HistoryReader, HistoryRecord};
-pub use job_queue::{JobQueue, StoredAd};
-pub use queue_log::{BadReason, BadRecord, Follow, QueueLogReader, Sync};
+pub use job_queue::JobQueue;
+pub use queue_log::{BadReason, BadRecord, QueueLogReader};
 pub use record::{Record, RecordError};

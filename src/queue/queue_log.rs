@@ -58,22 +58,15 @@ pub struct QueueLogReader {
     offset: u64,
     pending_offset: u64,
     header: Option<(i64, i64)>,
-    last_line: Vec<u8>,
     bad: Vec<BadRecord>,
     bad_count: u64,
     records: u64,
-    ignore_transactions: bool,
 }
 
 impl QueueLogReader {
     /// A reader at the start of a file.
     pub fn new() -> Self {
         QueueLogReader::default()
-    }
-
-    /// A reader that applies records as they come, like the job router, which looks through transactions.
-    pub fn looking_through() -> Self {
-        QueueLogReader { ignore_transactions: true, ..QueueLogReader::default() }
     }
 
     /// How values are read: in the mode of the configuration of whoever reads.
@@ -113,16 +106,6 @@ impl QueueLogReader {
         self.records
     }
 
-    /// Whether the log so far ends within a line or a transaction.
-    pub fn is_unfinished(&self) -> bool {
-        self.in_transaction || !self.partial.is_empty()
-    }
-
-    /// The bytes taken so far: where to read on.
-    pub fn position(&self) -> u64 {
-        self.offset + self.partial.len() as u64
-    }
-
     /// Takes the next piece.
     pub fn feed(&mut self, mut piece: &[u8]) {
         if !self.partial.is_empty() {
@@ -137,25 +120,18 @@ impl QueueLogReader {
                 self.pending.push(b'\n');
             }
             piece = &piece[end + 1..];
-            self.last_line = line;
         }
         let mut start = 0;
-        let mut last = None;
         // Where the lines of the transaction begin that stand in this piece: they are copied only if it ends in another.
         let mut from = 0;
         for end in memchr::memchr_iter(b'\n', piece) {
             if self.line(&piece[start..end], &piece[from..start]) == Line::Begin {
                 from = end + 1;
             }
-            last = Some(start..end);
             start = end + 1;
         }
         if self.in_transaction {
             self.pending.extend_from_slice(&piece[from..start]);
-        }
-        if let Some(last) = last {
-            self.last_line.clear();
-            self.last_line.extend_from_slice(&piece[last]);
         }
         self.partial.extend_from_slice(&piece[start..]);
     }
@@ -166,7 +142,6 @@ impl QueueLogReader {
         self.offset += line.len() as u64 + 1;
         // Only the operation matters here: a transaction's records are read when it ends.
         match line.get(..3) {
-            _ if self.ignore_transactions => self.record(line, at),
             Some(b"105") => {
                 self.in_transaction = true;
                 self.pending.clear();
@@ -222,60 +197,6 @@ impl QueueLogReader {
     }
 }
 
-/// What became of a file since it was last read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
-    /// Nothing new.
-    Same,
-    /// Read on from this offset.
-    Longer(u64),
-    /// It was written anew: read it from the start.
-    Rewritten,
-}
-
-/// Where a reader stands in a file that others write.
-#[derive(Clone, Debug)]
-pub struct Follow {
-    /// The reader with its queue.
-    pub reader: QueueLogReader,
-}
-
-impl Follow {
-    /// What to do, given the first line of the file as it is now, its size, and the bytes that stand before the
-    /// reader's position (as many as [`Follow::needs`] says).
-    pub fn look(&self, first_line: &[u8], size: u64, before: &[u8]) -> Sync {
-        let sequence = match Record::parse(first_line) {
-            Ok(Record::Header { sequence, created }) => Some((sequence, created)),
-            _ => None,
-        };
-        let reader = &self.reader;
-        let position = reader.position();
-        if sequence != reader.header || size < position || !before.ends_with(&self.tail()) {
-            Sync::Rewritten
-        } else if size == position {
-            Sync::Same
-        } else {
-            Sync::Longer(position)
-        }
-    }
-
-    /// How many bytes before the position have to be looked at.
-    pub fn needs(&self) -> usize {
-        self.tail().len()
-    }
-
-    /// The last line, its end and an unfinished one behind it.
-    fn tail(&self) -> Vec<u8> {
-        let reader = &self.reader;
-        let mut tail = reader.last_line.clone();
-        if reader.offset > 0 {
-            tail.push(b'\n');
-        }
-        tail.extend_from_slice(&reader.partial);
-        tail
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,14 +230,10 @@ mod tests {
         let job = reader.queue().job(id).unwrap();
         assert_eq!(job.get("JobStatus").unwrap().unparse(), "2");
         assert!(!job.contains("Cmd"));
-        assert!(reader.is_unfinished());
         assert_eq!(reader.header(), Some((1, 17)));
         let (bad, count) = reader.bad();
         assert_eq!(count, 1);
         assert!(bad[0].to_string().contains("value of 1.0"), "{}", bad[0]);
-        let mut reader = QueueLogReader::looking_through();
-        reader.feed(LOG);
-        assert!(reader.queue().job(id).is_none());
     }
 
     #[test]
@@ -329,24 +246,9 @@ mod tests {
             assert_eq!(third.records(), whole.records(), "cut at {cut}");
             let reader = queue_of(&[a, b]);
             assert_eq!(reader.bad(), whole.bad(), "cut at {cut}");
-            assert_eq!(reader.position(), LOG.len() as u64);
             assert_eq!(reader.queue().jobs(), whole.queue().jobs(), "cut at {cut}");
             let job = reader.queue().job(JobId::new(1, 0));
             assert_eq!(job, whole.queue().job(JobId::new(1, 0)), "cut at {cut}");
         }
-    }
-
-    #[test]
-    fn a_longer_file_is_read_on_and_a_new_one_from_the_start() {
-        let (first, _) = LOG.split_at(100);
-        let mut follow = Follow { reader: queue_of(&[first]) };
-        let head = b"107 1 CreationTimestamp 17";
-        assert_eq!(follow.look(head, 100, first), Sync::Same);
-        assert_eq!(follow.look(head, 200, first), Sync::Longer(100));
-        assert_eq!(follow.look(head, 90, &LOG[..90]), Sync::Rewritten);
-        assert_eq!(follow.look(b"107 2 CreationTimestamp 17", 200, first), Sync::Rewritten);
-        assert_eq!(follow.look(head, 200, &[b'x'; 100]), Sync::Rewritten);
-        follow.reader.feed(&LOG[100..]);
-        assert_eq!(follow.look(head, LOG.len() as u64, LOG), Sync::Same);
     }
 }

@@ -1,6 +1,6 @@
 //! What a source job takes over from its copy while it is routed (`update_job_status`, VanillaToGrid.cpp).
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use crate::classad::{ClassAd, Context, Expr};
 use crate::job::JobStatus;
@@ -211,12 +211,6 @@ fn hold(changes: &mut Changes<'_>, queued: &ClassAd, routed: &ClassAd, now: i64,
     changes.forget("ReleaseReason");
     let holds = Context::new(world).my(queued).int("NumSystemHolds").unwrap_or(0);
     changes.value("NumSystemHolds", holds + 1);
-}
-
-/// The names of changes, for messages.
-pub fn names(changes: &[(BString, Option<Expr>)]) -> String {
-    let names: Vec<_> = changes.iter().map(|(name, _)| name.to_str_lossy()).collect();
-    names.join(", ")
 }
 
 #[cfg(test)]

@@ -29,8 +29,6 @@ pub enum Complaints {
     Collected,
     /// Handed over piece by piece while it runs.
     Live,
-    /// Line by line while it runs.
-    Lines,
 }
 
 /// One call of a hook.
@@ -143,7 +141,6 @@ impl HookCall {
         let complaints = match self.complaints {
             Complaints::Collected => captured.clone(),
             Complaints::Live => Stdio::Pieces,
-            Complaints::Lines => Stdio::Lines { longest: self.output_limit },
         };
         match (self.hook.is_output_read(), unused) {
             (true, _) => [stdin, captured, complaints],

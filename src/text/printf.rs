@@ -22,6 +22,19 @@ pub struct Spec {
     pub precision: Option<usize>,
 }
 
+/// The text beside a conversion: `%%` is one percent sign.
+pub(crate) fn single_percents(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().peekable();
+    while let Some(&byte) = bytes.next() {
+        if byte == b'%' && bytes.peek() == Some(&&b'%') {
+            bytes.next();
+        }
+        out.push(byte);
+    }
+    out
+}
+
 /// Widths and precisions above this are cut: nobody prints them, and they would only eat memory.
 const LIMIT: usize = 1 << 16;
 

@@ -107,11 +107,6 @@ impl Failure {
             (false, Side::Receiver) => format!("{sending}; {}", at_address(text, ip)).into(),
         }
     }
-
-    /// Whether the job is held for it (`shouldHoldJobBasedOnCodes`); else it goes back and is started again.
-    pub fn holds(&self) -> bool {
-        self.subcode > -1000 && !self.again
-    }
 }
 
 fn receiver_name(way: Way) -> &'static str {
@@ -194,7 +189,7 @@ mod tests {
         let missing = Refused::Reading { path: "/j/nosuch".into(), errno: 2, link: false };
         let carried = Carried { unsent: 1, first_unsent: Some(missing), ..Carried::default() };
         let failure = Failure::of_carried(Way::Input, &carried, None, &strerror).unwrap();
-        assert_eq!((failure.code, failure.subcode, failure.holds()), (13, 2, true));
+        assert_eq!((failure.code, failure.subcode), (13, 2));
         let text = "Failed to transfer files: SHADOW at 127.0.0.1 failed to send file(s) to <127.0.0.1:0>: |Error: 1 total failures: first failure: reading from file /j/nosuch: (errno 2) No such file or directory; STARTER failed to receive file(s) from <127.0.0.1:0>";
         assert_eq!(failure.told(Way::Input, "127.0.0.1"), text);
         let refused = Refused::Writing { path: "/j/ro/one".into(), errno: 13 };
@@ -228,7 +223,6 @@ mod tests {
         );
         assert_eq!(failure.told(Way::Output, "127.0.0.1"), text.as_str());
         let failure = Failure::of_plugin(Way::Input, -1004, said, false);
-        assert!(!failure.holds());
         assert!(
             failure.told(Way::Input, "x").starts_with(b"Failed to transfer files: FILETRANSFER:1:non-zero")
         );

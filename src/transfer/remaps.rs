@@ -72,11 +72,6 @@ impl Remaps {
         Ok(parent.map(|parent| [&parent[..], b"/", &name[slash + 1..]].concat().into()))
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// Whether one of them leads to a URL.
     pub fn has_url(&self) -> bool {
         self.rules.iter().any(|(_, target)| super::url::is_url(target))

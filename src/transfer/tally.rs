@@ -1,6 +1,6 @@
 //! What was moved, by protocol: TransferInputStats and TransferOutputStats.
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 
 use super::errand::{Carried, Way};
 use crate::classad::{ClassAd, Context, Outside};
@@ -66,15 +66,6 @@ impl Tally {
         }
         ad
     }
-
-    /// The protocols, as a list.
-    pub fn protocols(&self) -> Vec<BString> {
-        self.counts
-            .iter()
-            .filter_map(|(name, _)| name.strip_suffix("FilesCount"))
-            .map(BString::from)
-            .collect()
-    }
 }
 
 #[cfg(test)]
@@ -95,7 +86,7 @@ mod tests {
         assert_eq!(int(&first, "DBLSizeBytesTotal"), Some(23));
         assert_eq!(int(&second, "DBLSizeBytesTotal"), Some(46));
         assert_eq!(int(&second, "CedarFilesCountLastRun"), Some(1));
-        assert_eq!((tally.bytes, tally.protocols()), (29, vec!["Cedar".into(), "DBL".into()]));
+        assert_eq!(tally.bytes, 29);
         assert_eq!(Tally::default().stats(&first, &System), first);
     }
 }

@@ -55,9 +55,7 @@ pub use command::{Attribute, Command, CommandError, Keyword, Pattern};
 pub use envelope::{Envelope, Iteration, LoadError, Requirements};
 pub use include::{IncludeError, Included, Unreadable};
 pub use macros::{BuiltIn, Macros, Mark, PLATFORM, Scope, Turn};
-pub use observe::{
-    Event, Failure, Idle, Inclusion, Observer, Problem, ProblemKind, Problems, Reason, Silent,
-};
+pub use observe::{Event, Failure, Idle, Inclusion, Observer, Problem, ProblemKind, Reason, Silent};
 pub use program::Transform;
 pub use rules::{Line, LineText, SourceText};
 pub use session::{Checked, Session};

@@ -259,13 +259,13 @@ fn a_child_that_stops_itself_is_no_end_and_can_be_killed() {
     while htc_hooks::os::process_table::read(pid).unwrap().state != b'T' {
         std::thread::yield_now();
     }
-    sandbox.reactor.kill(child, 9, Whom::Group);
+    sandbox.reactor.kill(child, 9, Whom::Family);
     assert_eq!(ended(sandbox.next()).exit, Exit::Signal { number: 9, core_dumped: false });
 }
 
 #[test]
 fn killing_itself_is_death_by_that_signal() {
-    assert_eq!(run("kill -SEGV $$").exit.shell_status(), 139);
+    assert!(matches!(run("kill -SEGV $$").exit, Exit::Signal { number: 11, .. }));
     assert_eq!(run("kill -KILL $$").exit, Exit::Signal { number: 9, core_dumped: false });
 }
 

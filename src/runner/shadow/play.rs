@@ -56,8 +56,6 @@ pub struct Outcome {
     pub last: Option<Finished>,
     /// How it ended, if it ran to its end.
     pub exit: Option<Exit>,
-    /// What a user should know, in order.
-    pub told: Vec<String>,
 }
 
 /// Lays down what the hook of a job is given of its user's credentials.
@@ -122,7 +120,7 @@ pub fn run<'w>(
         };
         match next {
             Some(Action::Finish(ad)) => {
-                return Ok(Outcome { ad: *ad, last: playing.last, exit: playing.exit, told: Vec::new() });
+                return Ok(Outcome { ad: *ad, last: playing.last, exit: playing.exit });
             }
             Some(Action::Call(hook)) => playing.call(&hook, reactor)?,
             Some(Action::Run(ad)) => playing.starter(*ad, planner, reactor, stream)?,
@@ -130,7 +128,7 @@ pub fn run<'w>(
             Some(_) => {}
             None if playing.onlooker.wake_at.is_none() && playing.control.is_none() => {
                 let ad = playing.onlooker.shadow.ad().clone();
-                return Ok(Outcome { ad, last: playing.last, exit: playing.exit, told: Vec::new() });
+                return Ok(Outcome { ad, last: playing.last, exit: playing.exit });
             }
             None => playing.wait(reactor)?,
         }

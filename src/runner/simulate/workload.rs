@@ -422,11 +422,6 @@ impl Workload {
         &self.kinds[kind as usize]
     }
 
-    /// How many kinds there are by now.
-    pub fn kinds(&self) -> usize {
-        self.kinds.len()
-    }
-
     /// What a group is called.
     pub fn group_name(&self, group: u32) -> String {
         let source = self.sources.get(group as usize);

@@ -10,7 +10,7 @@ use bstr::BString;
 use crate::classad::{ClassAd, Outside};
 use crate::os::strerror;
 use crate::quirks::Quirks;
-use crate::transfer::{Carried, Ended, Errand, Failure, PluginCall, Plugins, Transferred, UrlFile, Way};
+use crate::transfer::{Carried, Ended, Errand, Failure, PluginCall, Plugins, Transferred, UrlFile};
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,11 +209,6 @@ impl Course {
         let mut done = self.done.clone();
         done.failure = self.failure.take();
         Step::Done(Box::new(done))
-    }
-
-    /// Which way it goes.
-    pub fn way(&self) -> Way {
-        self.errand.way
     }
 }
 
