@@ -108,6 +108,19 @@ pub struct InterfaceAddress {
     pub is_up: bool,
 }
 
+/// The network adapter of the machine, in the forms of ads (`LinuxNetworkAdapter`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adapter {
+    /// Its hardware address.
+    pub hardware: String,
+    /// The mask of its network.
+    pub mask: String,
+    /// What it can wake the machine by, in the kernel's bits `WAKE_*`.
+    pub wakes: u32,
+    /// What of that is switched on.
+    pub wakes_now: u32,
+}
+
 /// What `stat` tells of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStatus {

@@ -379,9 +379,9 @@ impl View<'_> {
         if paths.is_empty() {
             let config = self.config(&world)?;
             let view = config.view(&world);
-            let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
-            let history = text("HISTORY")
-                .or_else(|| text("SPOOL").map(|spool| [spool.as_slice(), b"/history"].concat().into()))
+            let history = view
+                .text("HISTORY")
+                .or_else(|| view.text("SPOOL").map(|spool| [spool.as_slice(), b"/history"].concat().into()))
                 .ok_or_else(|| Problem::unreadable("no history is configured").hint("name a history file"))?;
             paths = read::history_files(&history.to_path_lossy(), &world);
         }

@@ -11,9 +11,10 @@ use crate::text::arguments;
 use crate::world::{Command, World};
 
 /// Whether and how commands named by a configuration are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommandPolicy {
     /// They are not: reading a configuration of unknown origin runs nothing.
+    #[default]
     Refused,
     /// They are not, and count as if they had written nothing.
     Skipped,
@@ -30,13 +31,6 @@ impl CommandPolicy {
     /// Commands run for at most two minutes and write at most 64 MiB; the reference has no bounds.
     pub const BOUNDED: CommandPolicy =
         CommandPolicy::Allowed { timeout: Duration::from_secs(120), output_limit: 64 << 20 };
-}
-
-/// Nothing is run unless asked for.
-impl Default for CommandPolicy {
-    fn default() -> Self {
-        CommandPolicy::Refused
-    }
 }
 
 /// A source as it is written, told apart from files.

@@ -1,7 +1,5 @@
 //! `if`, `elif`, `else`, `endif` (`config.cpp`, `ConfigIfStack`, `Test_config_if_expression`).
 
-use std::fmt;
-
 use bstr::{BStr, BString};
 
 use crate::config::evaluate;
@@ -16,46 +14,43 @@ use crate::world::World;
 /// How many `if`s may be open at once.
 pub const MAX_IFS: usize = 63;
 
-/// Why a condition is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a condition is none, in the reference's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// `version` without a version of two numbers.
+    #[error("the version literal is invalid")]
     BadVersion,
     /// `defined use` with a blank in its argument.
+    #[error("defined use meta argument with internal spaces will never match")]
     BlankInUse,
     /// `defined` with something that is neither name, truth value nor number.
+    #[error("defined argument must be param name, boolean, or number")]
     BadDefined,
     /// Operators, parentheses, strings and so on.
+    #[error("complex conditionals are not supported")]
     Complex,
     /// A word that is no truth value.
+    #[error("expression is not a conditional")]
     NoCondition,
     /// In an ad: the expression gives false, or no truth value.
+    #[error("")]
     FalseInAd,
     /// Its references could not be expanded.
+    #[error("{0}")]
     Expansion(ExpandError),
 }
 
-/// The reference's words.
-impl fmt::Display for ConditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ConditionError::BadVersion => "the version literal is invalid",
-            ConditionError::BlankInUse => "defined use meta argument with internal spaces will never match",
-            ConditionError::BadDefined => "defined argument must be param name, boolean, or number",
-            ConditionError::Complex => "complex conditionals are not supported",
-            ConditionError::NoCondition => "expression is not a conditional",
-            ConditionError::FalseInAd => "",
-            ConditionError::Expansion(error) => return error.fmt(f),
-        })
+impl ConditionError {
+    fn because(&self) -> String {
+        if *self == ConditionError::FalseInAd { String::new() } else { format!(" because {self}") }
     }
 }
 
-impl std::error::Error for ConditionError {}
-
-/// A line of the `if` family that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A line of the `if` family that is wrong, in the reference's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IfError {
     /// The condition of an `if` or `elif`.
+    #[error("{condition} is not a valid {keyword} condition{}", reason.because())]
     Condition {
         /// `if` or `elif`.
         keyword: &'static str,
@@ -65,32 +60,15 @@ pub enum IfError {
         reason: ConditionError,
     },
     /// More than [`MAX_IFS`] open at once.
+    #[error("if nesting too deep!")]
     TooDeep,
     /// `else`, `elif` or `endif` without an `if`.
+    #[error("{0} without matching if")]
     Unmatched(&'static str),
     /// `else` or `elif` behind an `else`.
+    #[error("{0} is not allowed after else")]
     AfterElse(&'static str),
 }
-
-/// The reference's words.
-impl fmt::Display for IfError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IfError::Condition { keyword, condition, reason } => {
-                write!(f, "{condition} is not a valid {keyword} condition")?;
-                match reason {
-                    ConditionError::FalseInAd => Ok(()),
-                    reason => write!(f, " because {reason}"),
-                }
-            }
-            IfError::TooDeep => f.write_str("if nesting too deep!"),
-            IfError::Unmatched(keyword) => write!(f, "{keyword} without matching if"),
-            IfError::AfterElse(keyword) => write!(f, "{keyword} is not allowed after else"),
-        }
-    }
-}
-
-impl std::error::Error for IfError {}
 
 /// One open `if`.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! The formats of `$INT()`, `$REAL()` and `$STRING()`: exactly one conversion of the right kind
 //! (`printf_format.cpp`, `validatePrintfFormat`).
 
-use crate::text::printf::Spec;
+use crate::text::printf::{Spec, single_percents};
 
 /// What kind of value is to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Format {
                 _ => rest = &[],
             }
         }
-        let after = collapse_percents(after);
+        let after = single_percents(after);
         fits.then_some(Format { before, spec, length, letter, after })
     }
 
@@ -115,18 +115,6 @@ fn literal_until_conversion(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
             _ => return Some((before, &text[percent + 1..])),
         }
     }
-}
-
-fn collapse_percents(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.iter().peekable();
-    while let Some(&byte) = bytes.next() {
-        if byte == b'%' && bytes.peek() == Some(&&b'%') {
-            bytes.next();
-        }
-        out.push(byte);
-    }
-    out
 }
 
 fn length(modifiers: &[u8]) -> Length {

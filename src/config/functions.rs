@@ -278,65 +278,70 @@ fn with_format(body: &[u8]) -> (&[u8], Option<&[u8]>) {
 const NUMBER_WIDTH: usize = 55;
 
 fn number<'t>(expander: &mut Expander<'_>, function: Function, body: &'t [u8]) -> Expanded<'t> {
-    let (name, format) = with_format(body);
-    let is_int = function == Function::Int;
-    let call = if is_int { "$INT()" } else { "$REAL()" };
-    let conversion = if is_int { Conversion::Integer } else { Conversion::Real };
-    let format = match format.map(|text| (text, Format::parse(text, conversion))) {
-        None => None,
-        Some((_, Some(format))) => Some(format),
-        Some((text, None)) => {
-            expander.complain(
-                3585,
-                format!("{call} macro: '{}' is not a valid format specifier!", BStr::new(text)),
-            );
-            return Ok(Cow::Borrowed(text));
-        }
+    let (name, text) = with_format(body);
+    let (call, conversion) = number_call(function);
+    let Some(format) = checked(text, conversion) else {
+        return no_format(expander, text, 3585, call);
     };
     let value = value_or_text(expander, name, Mode::File)?;
-    let shown = if is_int {
-        evaluate::to_integer(&value, expander.world).map(|number| format_integer(format.as_ref(), number))
-    } else {
-        evaluate::to_real(&value, expander.world).map(|number| format_real(format.as_ref(), number))
-    };
-    let Some(mut shown) = shown else {
-        let kind = if is_int { "integer" } else { "real" };
-        expander.complain(
-            if is_int { 3605 } else { 3616 },
-            format!("{call} macro: {} does not evaluate to an {kind}!", BStr::new(&value)),
-        );
+    let Some(shown) = shown(function, &value, format, NUMBER_WIDTH, expander) else {
+        let (line, kind) = if function == Function::Int { (3605, "integer") } else { (3616, "real") };
+        let value = BStr::new(&value);
+        expander.complain(line, format!("{call} macro: {value} does not evaluate to an {kind}!"));
         return Ok(Cow::Borrowed(b""));
     };
-    shown.truncate(NUMBER_WIDTH);
-    if !is_int && format.is_some() && !shown.contains(&b'.') {
-        shown.extend_from_slice(b".0");
-    }
     Ok(Cow::Owned(shown))
 }
 
-fn format_integer(format: Option<&Format>, value: i64) -> Vec<u8> {
-    format.map_or_else(|| value.to_string().into_bytes(), |format| format.integer(value))
-}
-
-fn format_real(format: Option<&Format>, value: f64) -> Vec<u8> {
-    match format {
-        Some(format) => format.real(value),
-        None => Spec::parse(b".16G").0.real(value, b'G'),
+fn number_call(function: Function) -> (&'static str, Conversion) {
+    match function {
+        Function::Int => ("$INT()", Conversion::Integer),
+        _ => ("$REAL()", Conversion::Real),
     }
 }
 
+/// The number that a text evaluates to, in its format; before a missing `.0` is added at most `width` bytes are kept.
+fn shown(
+    function: Function,
+    text: &[u8],
+    format: Option<Format>,
+    width: usize,
+    expander: &Expander<'_>,
+) -> Option<Vec<u8>> {
+    let is_int = function == Function::Int;
+    let mut shown = if is_int {
+        let number = evaluate::to_integer(text, expander.world)?;
+        format.as_ref().map_or_else(|| number.to_string().into_bytes(), |format| format.integer(number))
+    } else {
+        let number = evaluate::to_real(text, expander.world)?;
+        format
+            .as_ref()
+            .map_or_else(|| Spec::parse(b".16G").0.real(number, b'G'), |format| format.real(number))
+    };
+    shown.truncate(width);
+    if !is_int && format.is_some() && !shown.contains(&b'.') {
+        shown.extend_from_slice(b".0");
+    }
+    Some(shown)
+}
+
+/// A format taken apart, if one is given; `None` for a text that is no format of that kind.
+fn checked(text: Option<&[u8]>, conversion: Conversion) -> Option<Option<Format>> {
+    text.map_or(Some(None), |text| Format::parse(text, conversion).map(Some))
+}
+
+/// What a text is that should be a format and is none: itself, with a complaint.
+fn no_format<'t>(expander: &mut Expander<'_>, text: Option<&'t [u8]>, line: u32, call: &str) -> Expanded<'t> {
+    let text = text.unwrap_or_default();
+    let quoted = BStr::new(text);
+    expander.complain(line, format!("{call} macro: '{quoted}' is not a valid format specifier!"));
+    Ok(Cow::Borrowed(text))
+}
+
 fn string<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'t> {
-    let (name, format) = with_format(body);
-    let format = match format.map(|text| (text, Format::parse(text, Conversion::String))) {
-        None => None,
-        Some((_, Some(format))) => Some(format),
-        Some((text, None)) => {
-            expander.complain(
-                3641,
-                format!("$STRING macro: '{}' is not a valid format specifier!", BStr::new(text)),
-            );
-            return Ok(Cow::Borrowed(text));
-        }
+    let (name, text) = with_format(body);
+    let Some(format) = checked(text, Conversion::String) else {
+        return no_format(expander, text, 3641, "$STRING");
     };
     let value = value_or_text(expander, name, Mode::File)?;
     let value = match evaluate::to_string(&value, expander.world) {
@@ -495,40 +500,30 @@ fn text_substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextValue<'t>
 }
 
 fn text_number<'t>(expander: &mut Expander<'_>, function: Function, body: &'t [u8]) -> TextValue<'t> {
-    let is_int = function == Function::Int;
-    let call = if is_int { "$INT()" } else { "$REAL()" };
-    let conversion = if is_int { Conversion::Integer } else { Conversion::Real };
-    let format = match with_format(body).1.map(|text| (text, Format::parse(text, conversion))) {
-        None => None,
-        Some((_, Some(format))) => Some(format),
-        Some((text, None)) => {
-            return failed(format!("{call} error: '{}' is not a valid format specifier", BStr::new(text)));
-        }
+    let text = with_format(body).1;
+    let (call, conversion) = number_call(function);
+    let Some(format) = checked(text, conversion) else {
+        return no_text_format(text, call);
     };
     let value = looked_up_argument(expander, body, 0)?.unwrap_or_default();
-    if is_int {
-        return match evaluate::to_integer(&value, expander.world) {
-            Some(number) => Ok(Ok(Cow::Owned(format_integer(format.as_ref(), number)))),
-            None => failed(format!("{call} error: {value} does not evaluate to an integer")),
-        };
+    match shown(function, &value, format, usize::MAX, expander) {
+        Some(shown) => Ok(Ok(Cow::Owned(shown))),
+        None => {
+            let kind = if function == Function::Int { "an integer" } else { "a real" };
+            failed(format!("{call} error: {value} does not evaluate to {kind}"))
+        }
     }
-    let Some(number) = evaluate::to_real(&value, expander.world) else {
-        return failed(format!("{call} error: {value} does not evaluate to a real"));
-    };
-    let mut shown = format_real(format.as_ref(), number);
-    if format.is_some() && !shown.contains(&b'.') {
-        shown.extend_from_slice(b".0");
-    }
-    Ok(Ok(Cow::Owned(shown)))
+}
+
+fn no_text_format<'t>(text: Option<&[u8]>, call: &str) -> TextValue<'t> {
+    let text = BStr::new(text.unwrap_or_default());
+    failed(format!("{call} error: '{text}' is not a valid format specifier"))
 }
 
 fn text_string<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextValue<'t> {
-    let format = match with_format(body).1.map(|text| (text, Format::parse(text, Conversion::String))) {
-        None => None,
-        Some((_, Some(format))) => Some(format),
-        Some((text, None)) => {
-            return failed(format!("$STRING() error: '{}' is not a valid format specifier", BStr::new(text)));
-        }
+    let text = with_format(body).1;
+    let Some(format) = checked(text, Conversion::String) else {
+        return no_text_format(text, "$STRING()");
     };
     let value = looked_up_argument(expander, body, 0)?.unwrap_or_default();
     let value = evaluate::to_string(&value, expander.world).unwrap_or(value);

@@ -25,12 +25,17 @@ pub struct LogicalLine<'a> {
 impl LogicalLine<'_> {
     /// The place in the file of a range of the text. The range is cut at the end of its first piece.
     pub fn locate(&self, start: usize, end: usize) -> Span {
-        let piece = self.pieces.partition_point(|&(at, _)| at as usize <= start).saturating_sub(1);
-        let (at, in_file) = self.pieces.get(piece).copied().unwrap_or_default();
-        let piece_end = self.pieces.get(piece + 1).map_or(self.text.len(), |&(next, _)| next as usize);
-        let shift = |offset: usize| in_file as usize + offset.saturating_sub(at as usize);
-        Span::new(shift(start), shift(end.min(piece_end).max(start)))
+        locate(&self.pieces, self.text.len(), (start, end))
     }
+}
+
+/// The place in a source of a range of a text of that length, whose `pieces` stand there: offset in the text, offset in the source.
+pub(crate) fn locate(pieces: &[(u32, u32)], length: usize, (start, end): (usize, usize)) -> Span {
+    let piece = pieces.partition_point(|&(at, _)| at as usize <= start).saturating_sub(1);
+    let (at, in_source) = pieces.get(piece).copied().unwrap_or_default();
+    let piece_end = pieces.get(piece + 1).map_or(length, |&(next, _)| next as usize);
+    let shift = |offset: usize| in_source as usize + offset.saturating_sub(at as usize);
+    Span::new(shift(start), shift(end.min(piece_end).max(start)))
 }
 
 /// How comments and continuations go together.
@@ -55,11 +60,6 @@ impl<'a> LogicalLines<'a> {
     /// Reads from the start of `source`.
     pub fn new(source: &'a [u8]) -> Self {
         LogicalLines { source, at: 0, line: 0, mode: CommentMode::New }
-    }
-
-    /// The whole text that is read.
-    pub fn source(&self) -> &'a [u8] {
-        self.source
     }
 
     /// How many lines ended by a newline have been read.

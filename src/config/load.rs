@@ -281,8 +281,8 @@ impl Config {
 
     /// The values as a slot sees them: settings of the slot (`SLOT1_NAME`) go before those of its type
     /// (`SLOT_TYPE_1_NAME`), these before the plain ones.
-    pub fn for_slot<'a>(&'a self, slot_type: Option<u32>, slot_id: &str, world: &'a dyn World) -> View<'a> {
-        self.view(world).for_slot(slot_type, slot_id)
+    pub fn for_slot<'a>(&'a self, slot_type: Option<u32>, world: &'a dyn World) -> View<'a> {
+        self.view(world).for_slot(slot_type)
     }
 }
 

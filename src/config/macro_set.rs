@@ -510,11 +510,8 @@ impl MacroSet {
     /// The entry that displays of `name` are made from: as [`MacroSet::find`], without the defaults of the local name
     /// (`param_get_info`, condor_config.cpp).
     pub fn find_shown(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
-        let local = &context.local_name;
-        if !local.is_empty()
-            && let Some(entry) = self.prefixed(local, name)
-        {
-            return Some(Found::Set(entry));
+        if let Some(entry) = self.of_local_name(name, context) {
+            return Some(entry);
         }
         let without = Who { subsystem: context.subsystem.clone(), local_name: BString::default() };
         self.peek(name, &without, world)
@@ -528,18 +525,16 @@ impl MacroSet {
         context: &Who,
         defaults: &SubsystemDefaults,
     ) -> Option<Found<'_>> {
-        let local = &context.local_name;
-        if !local.is_empty()
-            && let Some(entry) = self.prefixed(local, name)
-        {
-            return Some(Found::Set(entry));
-        }
-        let subsystem = &context.subsystem;
-        if subsystem.is_empty() {
-            return None;
-        }
-        let entry = self.prefixed(subsystem, name).map(Found::Set);
-        entry.or_else(|| defaults.find(name).map(Found::Default))
+        let of_subsystem = || self.prefixed(&context.subsystem, name).map(Found::Set);
+        self.of_local_name(name, context).or_else(|| match context.subsystem.is_empty() {
+            true => None,
+            false => of_subsystem().or_else(|| defaults.find(name).map(Found::Default)),
+        })
+    }
+
+    fn of_local_name(&self, name: &[u8], context: &Who) -> Option<Found<'_>> {
+        let local = Some(&context.local_name).filter(|local| !local.is_empty());
+        local.and_then(|local| self.prefixed(local, name)).map(Found::Set)
     }
 
     /// How output names a place: `FILE, line N, use CATEGORY:NAME+K`.

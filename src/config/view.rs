@@ -7,7 +7,6 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::classad::{Dialect, Expr};
 use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::evaluate::{self, Number};
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
@@ -75,7 +74,6 @@ pub struct View<'a> {
     who: Who,
     world: &'a dyn World,
     slot_type: Option<u32>,
-    slot_id: BString,
     messages: RefCell<Vec<Message>>,
 }
 
@@ -88,14 +86,7 @@ impl MacroSource for View<'_> {
 impl<'a> View<'a> {
     /// A view of a set of definitions.
     pub fn new(set: &'a MacroSet, who: Who, world: &'a dyn World) -> Self {
-        View {
-            set,
-            who,
-            world,
-            slot_type: None,
-            slot_id: BString::default(),
-            messages: RefCell::new(Vec::new()),
-        }
+        View { set, who, world, slot_type: None, messages: RefCell::new(Vec::new()) }
     }
 
     /// What is outside.
@@ -109,22 +100,11 @@ impl<'a> View<'a> {
     }
 
     /// The view of a slot of that type: `SLOT_TYPE_<n>_NAME` goes before `NAME`, even if it is empty
-    /// (`Resource.cpp`, `SlotType::param`). Slots of no type give `None`; dynamic slots the type and id of their parent.
+    /// (`Resource.cpp`, `SlotType::param`). Slots of no type give `None`; dynamic slots the type of their parent.
     #[must_use]
-    pub fn for_slot(mut self, slot_type: Option<u32>, slot_id: &str) -> Self {
+    pub fn for_slot(mut self, slot_type: Option<u32>) -> Self {
         self.slot_type = slot_type;
-        self.slot_id = slot_id.split('_').next().unwrap_or(slot_id).into();
         self
-    }
-
-    /// `SLOT1_NAME` for the slot of this view; only few parameters exist in that form.
-    pub fn slot_name(&self, name: &str) -> BString {
-        format!("{}_{name}", self.slot_id.to_str_lossy().to_ascii_uppercase()).into()
-    }
-
-    /// For whom values are looked up.
-    pub fn who(&self) -> &Who {
-        &self.who
     }
 
     /// Where values are looked up.
@@ -209,6 +189,21 @@ impl<'a> View<'a> {
     /// An expansion without end.
     pub fn expand(&self, text: &[u8]) -> Result<BString, ExpandError> {
         expand::expand(text, self, &self.inside(), &mut |message| self.messages.borrow_mut().push(message))
+    }
+
+    /// The expanded value, where there is one that can be had.
+    pub fn text(&self, name: &str) -> Option<BString> {
+        self.string(name).ok().flatten().map(|setting| setting.value)
+    }
+
+    /// The number, or `usual` where there is none.
+    pub fn number(&self, name: &str, usual: i64) -> i64 {
+        self.int(name).ok().flatten().map_or(usual, |setting| setting.value)
+    }
+
+    /// The truth value, or `usual` where there is none.
+    pub fn flag(&self, name: &str, usual: bool) -> bool {
+        self.boolean(name).ok().flatten().map_or(usual, |setting| setting.value)
     }
 
     /// The expanded value; `None` if it is undefined or empty.
@@ -356,23 +351,6 @@ impl<'a> View<'a> {
         failure.fallback = taken.to_string().into();
         Err(failure.into())
     }
-
-    /// A ClassAd expression.
-    ///
-    /// # Errors
-    /// A value that does not parse.
-    pub fn expr(&self, name: &str) -> Result<Option<Setting<Expr>>, ValueError> {
-        let Some(setting) = self.string(name)? else {
-            return Ok(None);
-        };
-        match Expr::parse_with(&setting.value, Dialect::of(&self.inside())) {
-            Ok(expr) => Ok(Some(setting.map(|_| expr))),
-            Err(error) => {
-                let problem = ValueProblem::Syntax(error.to_string());
-                Err(ValueFailure::new(name.as_bytes(), setting.value, problem, Some(setting.origin)).into())
-            }
-        }
-    }
 }
 
 /// Smallest and largest value of an integer parameter.
@@ -473,13 +451,12 @@ mod tests {
     fn settings_of_a_slot_type_go_before_the_plain_ones() {
         let (config, world) = load("START = plain\nSLOT_TYPE_1_START = typed\nSLOT_TYPE_2_START =\n");
         let start = |slot_type| {
-            let view = config.for_slot(slot_type, "slot1_2", &world);
+            let view = config.for_slot(slot_type, &world);
             view.string("START").unwrap().map(|setting| setting.value.to_string())
         };
         assert_eq!(start(Some(1)).as_deref(), Some("typed"));
         assert_eq!(start(Some(2)), None);
         assert_eq!(start(Some(3)).as_deref(), Some("plain"));
-        assert_eq!(config.for_slot(None, "slot1_2", &world).slot_name("X"), "SLOT1_X");
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Knobs for crate::config::View<'_> {
     // A value that cannot be expanded is none; the configuration has said so when it was read.
     fn get(&self, name: &[u8]) -> Option<BString> {
         let name = std::str::from_utf8(name).ok()?;
-        self.string(name).ok().flatten().map(|setting| setting.value)
+        self.text(name)
     }
 
     fn origin(&self, name: &[u8]) -> Option<String> {

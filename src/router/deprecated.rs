@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::knobs;
 use crate::classad::{ClassAd, Context, ParseError};
 use crate::config::View;
 use crate::text::caret::Caret;
@@ -36,9 +35,8 @@ pub(super) const LOADABLE: Options =
 
 /// The attributes underneath all routes.
 pub fn defaults(view: &View<'_>) -> (ClassAd, Option<String>) {
-    let merge =
-        view.boolean("MERGE_JOB_ROUTER_DEFAULT_ADS").ok().flatten().is_some_and(|setting| setting.value);
-    let text = knobs::text(view, "JOB_ROUTER_DEFAULTS").unwrap_or_default();
+    let merge = view.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
+    let text = view.text("JOB_ROUTER_DEFAULTS").unwrap_or_default();
     let (ad, error) = legacy::defaults(&text, merge);
     (ad, error.map(|error| format!("JOB_ROUTER_DEFAULTS: {error}")))
 }
@@ -73,7 +71,7 @@ pub fn routes(
             found.push(OldRoute { source, number, overrides, comments, converted });
         }
     };
-    if let Some(path) = knobs::text(view, "JOB_ROUTER_ENTRIES_FILE") {
+    if let Some(path) = view.text("JOB_ROUTER_ENTRIES_FILE") {
         match world.read_file(&path.to_path_lossy(), Some(LIMIT as u64)) {
             Ok(text) => {
                 let written = Written { name: path.to_string(), text: text.clone(), value_at: 0 };
@@ -82,7 +80,7 @@ pub fn routes(
             Err(error) => note(format!("JOB_ROUTER_ENTRIES_FILE: cannot read '{path}': {error}")),
         }
     }
-    if let Some(command) = knobs::text(view, "JOB_ROUTER_ENTRIES_CMD") {
+    if let Some(command) = view.text("JOB_ROUTER_ENTRIES_CMD") {
         match run(&command, world, commands) {
             Ok(text) => {
                 let written = Written { name: format!("<{command}>"), text: text.clone(), value_at: 0 };
@@ -91,7 +89,7 @@ pub fn routes(
             Err(error) => note(format!("JOB_ROUTER_ENTRIES_CMD: {error}")),
         }
     }
-    if let Some(text) = knobs::text(view, "JOB_ROUTER_ENTRIES") {
+    if let Some(text) = view.text("JOB_ROUTER_ENTRIES") {
         add("JOB_ROUTER_ENTRIES", &text, Written::of("JOB_ROUTER_ENTRIES", view, world).as_ref());
     }
     found

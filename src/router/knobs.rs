@@ -50,11 +50,6 @@ pub struct Knobs {
 pub const DEPRECATED: [&str; 4] =
     ["JOB_ROUTER_DEFAULTS", "JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES_FILE"];
 
-/// The value of a parameter, as `param()` gives it: undefined and unreadable are the same to the router.
-pub(super) fn text(view: &View<'_>, name: &str) -> Option<BString> {
-    view.string(name).ok().flatten().map(|setting| setting.value)
-}
-
 /// When the router reads a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -90,7 +85,7 @@ pub(super) fn noted_text(
     name: &str,
     note: &mut dyn FnMut(String, String),
 ) -> Option<BString> {
-    let value = text(view, name);
+    let value = view.text(name);
     functions(view, note);
     value
 }
@@ -160,8 +155,8 @@ impl Knobs {
         let destination_schedd = (or_empty("JOB_ROUTER_SCHEDD2_NAME"), or_empty("JOB_ROUTER_SCHEDD2_POOL"));
         let source_schedd = (or_empty("JOB_ROUTER_SCHEDD1_NAME"), or_empty("JOB_ROUTER_SCHEDD1_POOL"));
         // What is read only when it is wanted.
-        let chirp = text(view, "CHIRP_DELAYED_UPDATE_PREFIX").unwrap_or_else(|| "Chirp*".into());
-        let send_tokens = text(view, "JOB_ROUTER_SEND_ROUTE_IDTOKENS").unwrap_or_default();
+        let chirp = view.text("CHIRP_DELAYED_UPDATE_PREFIX").unwrap_or_else(|| "Chirp*".into());
+        let send_tokens = view.text("JOB_ROUTER_SEND_ROUTE_IDTOKENS").unwrap_or_default();
         let tokens = token::orders(view, &mut |_| {}).into_iter().map(|order| (order.name, order.file));
         let tokens = tokens.collect();
         let strict = boolean("STRICT_CLASSAD_EVALUATION", false, &mut |_, _| {});

@@ -7,7 +7,6 @@ use bstr::{BString, ByteSlice};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::knobs::text;
 use crate::classad::format::long;
 use crate::classad::{Context, Dialect};
 use crate::config::View;
@@ -39,13 +38,13 @@ pub struct TokenOrder {
 
 /// The tokens of a configuration. What is listed without a definition is skipped without a word, a bad definition with one.
 pub fn orders(view: &View<'_>, note: &mut dyn FnMut(String)) -> Vec<TokenOrder> {
-    let names = text(view, "JOB_ROUTER_CREATE_IDTOKEN_NAMES").unwrap_or_default();
+    let names = view.text("JOB_ROUTER_CREATE_IDTOKEN_NAMES").unwrap_or_default();
     let mut orders: Vec<TokenOrder> = Vec::new();
     for name in list::split(&names).map(BString::from) {
         if name.eq_ignore_ascii_case(b"NAMES") || orders.iter().any(|known| known.name == name) {
             continue;
         }
-        let Some(definition) = text(view, &format!("JOB_ROUTER_CREATE_IDTOKEN_{name}")) else { continue };
+        let Some(definition) = view.text(&format!("JOB_ROUTER_CREATE_IDTOKEN_{name}")) else { continue };
         let (ad, errors) = long::parse_with(&definition, Dialect::of(view.world()));
         if ad.is_empty() || !errors.is_empty() {
             note(format!("Ignoring invalid {name} IDTOKEN config : {definition}"));
@@ -53,7 +52,7 @@ pub fn orders(view: &View<'_>, note: &mut dyn FnMut(String)) -> Vec<TokenOrder> 
         }
         let context = Context::new(view.world()).my(&ad);
         let string = |attribute: &str| context.string(attribute).filter(|text| !text.is_empty());
-        let directory = string("dir").or_else(|| text(view, "SEC_TOKEN_DIRECTORY")).unwrap_or_default();
+        let directory = string("dir").or_else(|| view.text("SEC_TOKEN_DIRECTORY")).unwrap_or_default();
         let file = string("filename").unwrap_or_else(|| name.clone());
         let slash: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
         orders.push(TokenOrder {

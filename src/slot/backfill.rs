@@ -208,7 +208,7 @@ impl ExecutionPoint {
     /// Quirk `backfill-dead` is told once, when backfill is configured.
     pub(super) fn tell_backfill(&mut self) {
         if self.core.settings.backfill.is_some() {
-            self.core.has_anywhere(Quirk::BackfillDead);
+            self.core.has(Quirk::BackfillDead, None);
         }
     }
 }

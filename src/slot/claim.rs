@@ -12,9 +12,10 @@ use crate::time::{Now, Tick};
 use crate::world::World;
 
 /// How a claim came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Offered to schedds; nobody has taken it.
+    #[default]
     Offered,
     /// Made for fetched work.
     Fetched,
@@ -23,8 +24,9 @@ pub(super) enum Kind {
 }
 
 /// What a claim does; only time in Running and Suspended is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
+    #[default]
     Unclaimed,
     Idle,
     Running,
@@ -64,7 +66,7 @@ struct Negotiated {
     regroups: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Claim {
     pub id: ClaimId,
     pub kind: Kind,
@@ -124,42 +126,13 @@ impl Claim {
         Claim {
             id,
             kind,
-            phase: Phase::Unclaimed,
             phase_since: now.epoch(),
-            begun: None,
-            rank: 0.0,
-            job: None,
-            latest_job: None,
-            starter: None,
-            universe: None,
-            job_id: None,
-            global_job_id: None,
-            job_start: None,
-            job_times: Times::default(),
-            claim_times: Times::default(),
-            activations: 0,
             may_unretire: true,
             may_reactivate: true,
             by_rank: true,
-            preempt_was_true: false,
-            suspended_by_command: false,
-            retire_peacefully: false,
-            vacate_reason: None,
-            pledged_vacate: 0,
-            user: BString::default(),
-            owner: BString::default(),
-            accounting_group: BString::default(),
-            schedd: BString::default(),
-            host: BString::default(),
-            negotiated: None,
-            num_pids: 0,
             lease: 1200,
             lease_renewed: true,
-            activated: None,
-            lease_ends: None,
-            accepted: None,
-            fetched_print: None,
-            lost: false,
+            ..Claim::default()
         }
     }
 

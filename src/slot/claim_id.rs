@@ -12,7 +12,7 @@ const SESSION: &str = "[Integrity=\"NO\";Encryption=\"NO\";ShortVersion=\"25.14.
 /// `<address>#<start time>#<sequence>#<key>`. Printing it, also for debugging, leaves the key out.
 ///
 /// Its text is made when somebody asks for it: most claims of a simulation are never told to anybody.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ClaimId {
     address: Arc<str>,
     start: i64,

@@ -75,7 +75,7 @@ impl ExecutionPoint {
         let short = self.shortages(&devices);
         let keeps = |slot: &Slot| slot.conflict.as_ref().is_some_and(|it| !it.short.is_empty());
         let stale = self.slots.values().any(|slot| keeps(slot) && !short.contains_key(&slot.key))
-            && self.core.has_anywhere(Quirk::ResourceConflictStays);
+            && self.core.has(Quirk::ResourceConflictStays, None);
         for slot in self.slots.values_mut().filter(|slot| slot.amounts.backfill) {
             let before = slot.conflict.take().unwrap_or_default();
             let unmentioned = if stale { before.short.clone() } else { String::new() };
@@ -139,7 +139,7 @@ impl ExecutionPoint {
             }
         }
         // 25.14 does not count a static slot among what there is once it is claimed, and takes it off what is left.
-        if twice && self.core.has_anywhere(Quirk::ResourceConflictStays) {
+        if twice && self.core.has(Quirk::ResourceConflictStays, None) {
             for slot in self.slots.values().filter(|slot| slot.key.sub == 0 && !slot.amounts.backfill) {
                 left.add(&slot.plan.amounts, -i32::from(slot.uses_what_it_has()));
             }

@@ -19,7 +19,7 @@ use super::resources::Offline;
 use super::settings::Settings;
 use super::wants::Wants;
 use super::watch::Watch;
-use crate::classad::{ClassAd, Expr};
+use crate::classad::{ClassAd, Context, Expr};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::calendar::DAY;
 use crate::time::{Now, Tick};
@@ -151,22 +151,30 @@ impl Core {
         self.settings.quirks
     }
 
-    /// Whether 25.14's own behaviour is wanted; when not, the difference is told once.
-    pub(super) fn has(&mut self, quirk: Quirk, slot: SlotKey) -> bool {
+    /// Whether 25.14's own behaviour is wanted; when not, the difference is told once, of a slot or of none.
+    pub(super) fn has(&mut self, quirk: Quirk, slot: impl Into<Option<SlotKey>>) -> bool {
         let has = self.quirks().has(quirk);
         if !has && self.told.insert(quirk.id()) {
-            self.tell(Notice::Quirk { slot: Some(slot), quirk });
+            self.tell(Notice::Quirk { slot: slot.into(), quirk });
         }
         has
     }
 
-    /// As [`Core::has`], for what belongs to no slot.
-    pub(super) fn has_anywhere(&mut self, quirk: Quirk) -> bool {
-        let has = self.quirks().has(quirk);
-        if !has && self.told.insert(quirk.id()) {
-            self.tell(Notice::Quirk { slot: None, quirk });
+    /// Evaluates in an ad as it is now, maybe with another, and notes what was looked at where that is watched.
+    pub(super) fn look<R>(
+        &self,
+        (my, target): (&ClassAd, Option<&ClassAd>),
+        ask: impl FnOnce(&Context<'_>) -> R,
+    ) -> R {
+        let world = Frozen { world: &*self.world, now: self.now };
+        let mut context = Context::new(&world).my(my);
+        if self.watch.is_on() {
+            context = context.observer(&self.watch);
         }
-        has
+        match target {
+            Some(target) => ask(&context.target(target)),
+            None => ask(&context),
+        }
     }
 
     /// Merges what cron jobs have published for a slot into its ad.

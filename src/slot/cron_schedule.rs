@@ -106,8 +106,9 @@ pub enum CronNote {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Idle,
     Ready,
     Running,
@@ -121,7 +122,7 @@ struct Timer {
     every: Option<Duration>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Entry {
     job: CronJob,
     old_period: i64,
@@ -243,16 +244,6 @@ impl CronSchedule {
         !self.stopping && entry.is_some_and(|entry| entry.job.mode == CronMode::Periodic)
     }
 
-    /// How often a job was started.
-    pub fn runs(&self, name: &[u8]) -> u64 {
-        self.entries.iter().find(|entry| entry.job.name == name).map_or(0, |entry| entry.runs)
-    }
-
-    /// How many jobs run.
-    pub fn alive(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.is_alive()).count()
-    }
-
     /// Whether any runs or waits to run.
     pub fn is_busy(&self) -> bool {
         self.entries.iter().any(|entry| entry.state != State::Idle)
@@ -294,23 +285,7 @@ impl CronSchedule {
                         entry.failures = 0;
                     }
                 }
-                None => self.entries.push(Entry {
-                    old_period: 0,
-                    job,
-                    state: State::Idle,
-                    run: None,
-                    lost: Vec::new(),
-                    runs: 0,
-                    failures: 0,
-                    blocks: 0,
-                    last_start: None,
-                    last_end: None,
-                    timer: None,
-                    kill_at: None,
-                    load: 0.0,
-                    rerun: false,
-                    told_waiting: false,
-                }),
+                None => self.entries.push(Entry { job, ..Entry::default() }),
             }
         }
         for at in 0..self.entries.len() {

@@ -57,7 +57,7 @@ pub use asked::asked;
 pub use backfill::BOINC;
 pub use claim_id::ClaimId;
 pub use command::{ClaimCommand, ClaimRequest, Deactivation};
-pub use configure::{Adapter, ConfigureError, Configured, Surroundings, configure, policy_of};
+pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of};
 pub use cron_merge::{merge, merges_into};
 pub use devices::{Constraint, Devices, Nesting};
 pub use drain::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};

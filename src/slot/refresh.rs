@@ -198,7 +198,7 @@ impl ExecutionPoint {
             }
         }
         if gone {
-            self.core.has_anywhere(Quirk::CronStaleAttributes);
+            self.core.has(Quirk::CronStaleAttributes, None);
         }
     }
 }

@@ -51,12 +51,6 @@ impl Custom {
         };
         self.bound.iter().filter(is_on).copied().collect()
     }
-
-    /// The ids that are had.
-    pub fn ids(&self) -> Vec<&str> {
-        let Some(devices) = &self.devices else { return Vec::new() };
-        self.bound.iter().filter_map(|index| devices.ids.get(*index).map(String::as_str)).collect()
-    }
 }
 
 impl Amounts {

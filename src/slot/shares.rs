@@ -1,6 +1,5 @@
 //! The value of `SLOT_TYPE_<n>`: which share of the machine a slot gets (`slot_builder.cpp`).
 
-use std::fmt;
 use std::ops::Range;
 
 use super::devices::Constraint;
@@ -48,7 +47,8 @@ pub struct Shares {
 }
 
 /// What is wrong with a share list.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{kind}")]
 pub struct ShareError {
     /// Where, in bytes of the value.
     pub span: Range<usize>,
@@ -57,46 +57,30 @@ pub struct ShareError {
 }
 
 /// The ways a share list can be wrong.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ShareErrorKind {
     /// A default share that is an amount, or more than everything.
+    #[error("a share for all resources must be auto, min, a percentage up to 100% or a fraction up to 1/1")]
     Default,
     /// No resource has this name.
+    #[error("the machine has no resource {0}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name")]
     Unknown(String),
     /// A fraction without a positive divisor.
+    #[error("a fraction needs a divisor above 0, such as 1/4")]
     Fraction,
     /// Neither a number nor a word that means a share.
+    #[error("expected auto, min, a number, a percentage or a fraction")]
     NotANumber,
     /// Nothing after the equals sign.
+    #[error("expected a share after `=`, such as auto, 25%, 1/4 or 2048")]
     Empty,
     /// What stands after the colon is no expression.
+    #[error(
+        "after the colon an id in double quotes, a number of the list or a condition is expected, such as \
+         gpus=1:Capability >= 8"
+    )]
     Constraint,
 }
-
-impl fmt::Display for ShareError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            ShareErrorKind::Default => f.write_str(
-                "a share for all resources must be auto, min, a percentage up to 100% or a fraction up to 1/1",
-            ),
-            ShareErrorKind::Unknown(name) => write!(
-                f,
-                "the machine has no resource {name}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name"
-            ),
-            ShareErrorKind::Fraction => f.write_str("a fraction needs a divisor above 0, such as 1/4"),
-            ShareErrorKind::Constraint => f.write_str(
-                "after the colon an id in double quotes, a number of the list or a condition is expected, such as \
-                 gpus=1:Capability >= 8",
-            ),
-            ShareErrorKind::NotANumber => {
-                f.write_str("expected auto, min, a number, a percentage or a fraction")
-            }
-            ShareErrorKind::Empty => f.write_str("expected a share after `=`, such as auto, 25%, 1/4 or 2048"),
-        }
-    }
-}
-
-impl std::error::Error for ShareError {}
 
 impl Default for Shares {
     fn default() -> Self {

@@ -14,7 +14,6 @@ use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::quirks::Quirk;
 use crate::time::Now;
-use crate::world::Frozen;
 
 /// One slot.
 pub(super) struct Slot {
@@ -250,15 +249,7 @@ impl Slot {
         target: Option<&ClassAd>,
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
-        let world = Frozen { world: &*core.world, now: core.now };
-        let mut context = Context::new(&world).my(&self.live);
-        if core.watch.is_on() {
-            context = context.observer(&core.watch);
-        }
-        match target {
-            Some(target) => ask(&context.target(target)),
-            None => ask(&context),
-        }
+        core.look((&self.live, target), ask)
     }
 
     /// Evaluates in the job's ad, with the live ad as the other.
@@ -268,12 +259,7 @@ impl Slot {
         job: &ClassAd,
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
-        let world = Frozen { world: &*core.world, now: core.now };
-        let mut context = Context::new(&world).my(job).target(&self.live);
-        if core.watch.is_on() {
-            context = context.observer(&core.watch);
-        }
-        ask(&context)
+        core.look((job, Some(&self.live)), ask)
     }
 
     /// Requirements are the normal ones again, unless the execution point ends (`reqexp_restore`).

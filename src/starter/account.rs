@@ -94,7 +94,7 @@ impl Asking<'_> {
     }
 
     fn knob(&self, name: &str) -> Option<BString> {
-        let value = self.view.string(name).ok().flatten().map(|setting| setting.value);
+        let value = self.view.text(name);
         value.filter(|value| !value.trim().is_empty())
     }
 

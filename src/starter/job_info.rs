@@ -28,7 +28,7 @@ pub struct Overrides {
 }
 
 /// The job as it is known from the start; what a prepare hook changes of it has no effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobInfo {
     /// First part of its id.
     pub cluster: i64,

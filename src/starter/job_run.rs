@@ -72,6 +72,7 @@ impl Scripts {
 }
 
 /// The job's process and what it uses.
+#[derive(Default)]
 pub(super) struct JobRun {
     pub(super) process: Option<Process>,
     /// It is stopped, or is to be as soon as it runs.
@@ -104,18 +105,7 @@ pub(super) enum Measuring {
 impl JobRun {
     /// No process yet; `window` is that of recent statistics.
     pub(super) fn new(window: (i64, i64)) -> Self {
-        JobRun {
-            process: None,
-            suspended: false,
-            evicted: false,
-            usage: FamilyUsage::default(),
-            meter: Meter::new(0, window),
-            java: Java::default(),
-            memory_mib: 0,
-            measuring: Vec::new(),
-            update_due: None,
-            disk: DiskLimit::default(),
-        }
+        JobRun { meter: Meter::new(0, window), ..JobRun::default() }
     }
 
     /// How it ended, if it has run and ended.

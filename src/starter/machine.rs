@@ -187,11 +187,6 @@ impl<'w> Starter<'w> {
         self.phase == Phase::Finished
     }
 
-    /// The job's ad as it is now.
-    pub fn ad(&self) -> &ClassAd {
-        &self.ad
-    }
-
     /// Its phase, as [`super::TRANSITIONS`] calls it.
     pub fn phase(&self) -> &'static str {
         self.phase.name()

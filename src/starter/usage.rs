@@ -40,7 +40,7 @@ impl Recent {
 }
 
 /// The statistics of a job's blocks with their life times.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Statistics {
     quantum: i64,
     window: i64,
@@ -58,19 +58,7 @@ pub(super) struct Statistics {
 impl Statistics {
     /// Statistics from `now` (epoch seconds) on, over a window of so many seconds in pieces of a quantum.
     pub(super) fn new(now: i64, (quantum, window): (i64, i64)) -> Self {
-        Statistics {
-            quantum: quantum.max(1),
-            window,
-            since: now,
-            last_update: 0,
-            recent_tick: 0,
-            lifetime: 0,
-            recent_lifetime: 0,
-            reads: Recent::default(),
-            writes: Recent::default(),
-            read_bytes: Recent::default(),
-            write_bytes: Recent::default(),
-        }
+        Statistics { quantum: quantum.max(1), window, since: now, ..Statistics::default() }
     }
 
     /// `generic_stats_Tick`: the first call only starts the clock, so that the first update shows life times of zero.
@@ -98,7 +86,7 @@ impl Statistics {
 }
 
 /// What is remembered of a job's usage between updates.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Meter {
     statistics: Statistics,
     max_resident_kib: u64,

@@ -280,31 +280,29 @@ impl PluginCall {
             None => texts.push(format!(
                 "non-zero exit ({code}) from {program}. |Error: File transfer plugin {program} exited without producing a TransferSuccess result  ({address})|"
             )),
-            Some(false) => {
-                let why = context.string("TransferError").unwrap_or_else(|| {
-                    format!("File transfer plugin {program} exited unexpectedly without producing an error message ").into()
-                });
-                let address = url::shown(&address);
-                texts.push(format!("non-zero exit ({code}) from {program}. |Error: {why} ( URL file = {address} )|"));
-            }
+            Some(false) => texts.push(self.complaint(&context, &format!("non-zero exit ({code})"))),
         }
     }
 
     /// The same for a plugin of one file a call.
     fn complain_alone(&self, ad: &ClassAd, exit: Option<Exit>, texts: &mut Vec<String>, world: &dyn Outside) {
-        let context = Context::new(world).my(ad);
-        let program = &self.program;
-        let why = context.string("TransferError").unwrap_or_else(|| {
-            format!("File transfer plugin {program} exited unexpectedly without producing an error message ")
-                .into()
-        });
-        let address = url::shown(&context.string("TransferUrl").unwrap_or_default());
         let how = match exit {
             Some(Exit::Signal { number, .. }) => format!("exit by signal {number}"),
             Some(Exit::Code(code)) => format!("non-zero exit ({code})"),
             None => return,
         };
-        texts.push(format!("{how} from {program}. |Error: {why} ( URL file = {address} )|"));
+        texts.push(self.complaint(&Context::new(world).my(ad), &how));
+    }
+
+    /// What is said of a file that was not moved; `how` the plugin ended.
+    fn complaint(&self, result: &Context<'_>, how: &str) -> String {
+        let program = &self.program;
+        let why = result.string("TransferError").unwrap_or_else(|| {
+            format!("File transfer plugin {program} exited unexpectedly without producing an error message ")
+                .into()
+        });
+        let address = url::shown(&result.string("TransferUrl").unwrap_or_default());
+        format!("{how} from {program}. |Error: {why} ( URL file = {address} )|")
     }
 }
 

@@ -31,16 +31,13 @@ struct Named {
 impl Named {
     /// A warning that points at it.
     fn warning(&self, rule: &'static str, message: String, fix: String) -> Finding {
-        Finding {
-            rule,
-            severity: Severity::Warning,
-            line: self.line.clone(),
-            at: self.at,
-            message,
-            fix,
-            inside_if: false,
-        }
+        warning(rule, (&self.line, self.at), message, fix)
     }
+}
+
+fn warning(rule: &'static str, (line, at): (&Line, (usize, usize)), message: String, fix: String) -> Finding {
+    let line = line.clone();
+    Finding { rule, severity: Severity::Warning, line, at, message, fix, inside_if: false }
 }
 
 /// All macros of a transform.
@@ -275,16 +272,7 @@ impl Uses {
     }
 
     fn odd(&mut self, rule: &'static str, line: &Line, at: (usize, usize), message: &str, fix: String) {
-        let (line, message) = (line.clone(), message.to_owned());
-        self.odd.push(Finding {
-            rule,
-            severity: Severity::Warning,
-            line,
-            at,
-            message,
-            fix,
-            inside_if: false,
-        });
+        self.odd.push(warning(rule, (line, at), message.to_owned(), fix));
     }
 
     /// What is wrong.

@@ -50,11 +50,6 @@ impl Macros {
         self.journal.push((u32::try_from(at).unwrap_or(u32::MAX), old));
     }
 
-    /// Names and values that are defined now, in the order of their first definition.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.entries.iter().filter_map(|entry| Some((&entry.name[..], &entry.value.as_ref()?[..])))
-    }
-
     /// The present state.
     pub fn mark(&self) -> Mark {
         Mark(self.journal.len())
@@ -244,8 +239,6 @@ mod tests {
         macros.rewind(mark);
         assert_eq!(macros.get(b"abc"), Some(&b"1"[..]));
         assert_eq!(macros.get(b"other"), None);
-        let defined: Vec<_> = macros.iter().collect();
-        assert_eq!(defined, [(&b"Abc"[..], &b"1"[..])]);
     }
 
     #[test]

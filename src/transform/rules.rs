@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::config::lines::{LogicalLine, LogicalLines};
+use crate::config::lines::{self, LogicalLine, LogicalLines};
 use crate::text::Span;
 use crate::text::space::{is_space, trim, trim_start};
-use crate::text::span::Position;
 
 /// The text a transform was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,16 +62,7 @@ impl Line {
 
     /// The place in the source of a range of the text; cut at the end of the piece it begins in.
     pub fn span(&self, start: usize, end: usize) -> Span {
-        let piece = self.pieces.partition_point(|&(at, _)| at as usize <= start).saturating_sub(1);
-        let (at, in_source) = self.pieces.get(piece).copied().unwrap_or_default();
-        let piece_end = self.pieces.get(piece + 1).map_or(self.text.len(), |&(next, _)| next as usize);
-        let shift = |offset: usize| in_source as usize + offset.saturating_sub(at as usize);
-        Span::new(shift(start), shift(end.min(piece_end).max(start)))
-    }
-
-    /// Line and column of an offset of the text.
-    pub fn position(&self, offset: usize) -> Position {
-        self.span(offset, offset).position(&self.source.text)
+        lines::locate(&self.pieces, self.text.len(), (start, end))
     }
 }
 
@@ -105,11 +95,15 @@ pub(super) fn envelope_arguments<'a>(line: &'a [u8], keyword: &[u8]) -> Option<&
 impl Rules {
     /// Reads a rules file with the line reader of configuration files, up to a TRANSFORM statement with arguments.
     pub(super) fn from_file(name: &str, text: &[u8]) -> Self {
+        Rules::read(name, text, true)
+    }
+
+    fn read(name: &str, text: &[u8], ends_at_transform: bool) -> Self {
         let source = Arc::new(SourceText { name: name.into(), text: text.into() });
         let mut reader = LogicalLines::new(text);
         let mut lines = Vec::new();
         while let Some(line) = reader.next_line() {
-            let last = envelope_arguments(&line.text, b"transform").is_some();
+            let last = ends_at_transform && envelope_arguments(&line.text, b"transform").is_some();
             // Of blank lines nothing is ever asked, and there may be millions.
             if !trim(&line.text).is_empty() {
                 lines.push(Line::new(&source, line));
@@ -124,15 +118,7 @@ impl Rules {
 
     /// Reads the whole of a file taken in by `include`, where TRANSFORM ends nothing.
     pub(super) fn from_include(name: &str, text: &[u8]) -> Vec<Line> {
-        let source = Arc::new(SourceText { name: name.into(), text: text.into() });
-        let mut reader = LogicalLines::new(text);
-        let mut lines = Vec::new();
-        while let Some(line) = reader.next_line() {
-            if !trim(&line.text).is_empty() {
-                lines.push(Line::new(&source, line));
-            }
-        }
-        lines
+        Rules::read(name, text, false).lines
     }
 
     /// Reads the value of a knob: split at line ends, nothing trimmed or joined.
@@ -160,6 +146,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::span::Position;
 
     fn texts(text: &str) -> Vec<String> {
         Rules::from_file("rules", text.as_bytes()).lines.iter().map(|l| l.text.to_string()).collect()
@@ -182,8 +169,11 @@ mod tests {
         let rules = Rules::from_file("rules", b"x\n  SET A \\\n   1 +\n");
         let line = &rules.lines[1];
         assert_eq!(line.text, "SET A 1 +");
-        assert_eq!((line.position(4).line, line.position(4).column), (2, 7));
-        assert_eq!((line.position(8).line, line.position(8).column), (3, 6));
+        let place = |at| {
+            let Position { line, column } = line.span(at, at).position(&line.source.text);
+            (line, column)
+        };
+        assert_eq!((place(4), place(8)), ((2, 7), (3, 6)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The formats of `-format`: one `printf` conversion with text around it, the conversions of HTCondor included
 //! (reference: printf_format.cpp, ad_printmask.cpp `format_value`).
 
-use crate::text::printf::Spec;
+use crate::text::printf::{Spec, single_percents};
 
 /// What a conversion prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,24 +133,11 @@ impl Format {
 
     fn filled(&self, value: impl Fn(&Conversion) -> Vec<u8>) -> Vec<u8> {
         let Some(conversion) = &self.conversion else { return self.text.clone() };
-        let mut out = without_doubled(&self.text[..conversion.start]);
+        let mut out = single_percents(&self.text[..conversion.start]);
         out.extend(value(conversion));
-        out.extend(without_doubled(&self.text[conversion.end..]));
+        out.extend(single_percents(&self.text[conversion.end..]));
         out
     }
-}
-
-/// `%%` is one percent sign.
-fn without_doubled(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.iter().peekable();
-    while let Some(byte) = bytes.next() {
-        if *byte == b'%' && bytes.peek() == Some(&&b'%') {
-            bytes.next();
-        }
-        out.push(*byte);
-    }
-    out
 }
 
 /// The first conversion from an offset on.

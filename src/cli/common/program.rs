@@ -213,32 +213,22 @@ impl Program {
 
     fn call(&self, called: &OsStr, words: &[OsString]) -> Status {
         let called = Path::new(called).file_name().and_then(OsStr::to_str).unwrap_or(self.name);
+        let session = |name: &str, painter| Session {
+            name: name.to_owned(),
+            painter,
+            kept: None,
+            dialect: Dialect::new_syntax(),
+        };
         if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
-            let session = Session {
-                name: called.to_owned(),
-                painter: Painter::plain(),
-                kept: None,
-                dialect: Dialect::new_syntax(),
-            };
+            let session = session(called, Painter::plain());
             return outcome((compat.run)(words, &session), &session);
         }
         if called != self.name
             && let Some(problem) = compat::elsewhere(called, self.name)
         {
-            let session = Session {
-                name: called.to_owned(),
-                painter: Painter::plain(),
-                kept: None,
-                dialect: Dialect::new_syntax(),
-            };
-            return outcome(Err(problem.into()), &session);
+            return outcome(Err(problem.into()), &session(called, Painter::plain()));
         }
-        let session = Session {
-            name: self.name.to_owned(),
-            painter: Painter::stderr(color_of(words).unwrap_or_default()),
-            kept: None,
-            dialect: Dialect::new_syntax(),
-        };
+        let session = session(self.name, Painter::stderr(color_of(words).unwrap_or_default()));
         outcome(self.run_words(words, &session), &session)
     }
 

@@ -37,8 +37,7 @@ impl List<'_> {
     /// The line above a table: which queue, and when.
     pub(super) fn heading(&self, out: &mut Vec<u8>) {
         let view = self.config.view(self.world);
-        let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
-        let name = text("SCHEDD_NAME").or_else(|| text("FULL_HOSTNAME")).unwrap_or_default();
+        let name = view.text("SCHEDD_NAME").or_else(|| view.text("FULL_HOSTNAME")).unwrap_or_default();
         let now = date(self.world.now().epoch(), self.world);
         out.extend_from_slice(format!("\n\n-- Schedd: {name} : <job_queue.log> @ {now}\n").as_bytes());
     }
@@ -176,6 +175,7 @@ impl Job {
 }
 
 /// One line: the jobs of a batch.
+#[derive(Default)]
 struct Row {
     owner: BString,
     batch: BString,
@@ -196,14 +196,7 @@ impl Row {
             owner: job.owner.clone(),
             batch: job.batch.clone().unwrap_or_else(|| format!("ID: {}", job.id.cluster).into()),
             submitted: job.submitted,
-            done: 0,
-            running: 0,
-            idle: 0,
-            held: 0,
-            total: 0,
-            first: None,
-            last: None,
-            cluster: None,
+            ..Row::default()
         }
     }
 

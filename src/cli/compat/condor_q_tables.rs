@@ -365,7 +365,7 @@ impl List<'_> {
         match context.int("JobUniverse").and_then(Universe::from_number) {
             Some(Universe::Scheduler | Universe::Local) => {
                 let view = self.config.view(self.world);
-                view.string("FULL_HOSTNAME").ok().flatten().map(|name| name.value)
+                view.text("FULL_HOSTNAME")
             }
             Some(Universe::Grid) => {
                 context.string("EC2RemoteVirtualMachineName").or_else(|| context.string("GridResource"))

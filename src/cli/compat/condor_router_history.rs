@@ -54,9 +54,9 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     };
     let world = RealWorld::new();
     let who = Who { subsystem: "TOOL".into(), ..Who::default() };
-    let spool = Config::load(&world, &who, &LoadOptions::default()).ok().and_then(|(config, _)| {
-        config.view(&world).string("SPOOL").ok().flatten().map(|setting| setting.value)
-    });
+    let spool = Config::load(&world, &who, &LoadOptions::default())
+        .ok()
+        .and_then(|(config, _)| config.view(&world).text("SPOOL"));
     let Some(spool) = spool else {
         program.tell("Cannot find spool directory with 'condor_config_val SPOOL'\n");
         return Ok(Status::Tool(1));

@@ -42,8 +42,7 @@ pub(super) fn convert(
         let text = expand::expand(&raw, knobs, world, &mut |_| {}).ok()?;
         Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     };
-    let merge =
-        knobs.boolean("MERGE_JOB_ROUTER_DEFAULT_ADS").ok().flatten().is_some_and(|setting| setting.value);
+    let merge = knobs.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
     let read_defaults = |name: &str, merge| {
         let (ad, error) = legacy::defaults(&expanded(name).unwrap_or_default(), merge);
         if let Some(error) = error {

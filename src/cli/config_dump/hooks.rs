@@ -87,7 +87,7 @@ pub(super) fn report(
 
     let startd = load("STARTD")?;
     for group in slot_groups(&startd, world) {
-        let view = startd.for_slot(Some(group.slot_type), &group.first, world);
+        let view = startd.for_slot(Some(group.slot_type), world);
         let lookup = keyword::startd(&group.first, None, &view, quirks);
         report.add(&group.label, Caller::Startd, &lookup, &view, world);
         used.extend(lookup.keyword);
@@ -129,14 +129,13 @@ pub(super) fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> 
     let view = config.view(world);
     let number =
         |name: &str| view.int(name).ok().flatten().map_or(0, |setting| setting.value.clamp(0, MAX_SLOTS));
-    let types = view.int("MAX_SLOT_TYPES").ok().flatten().map_or(10, |setting| setting.value).clamp(0, 1000);
+    let types = view.number("MAX_SLOT_TYPES", 10).clamp(0, 1000);
     let mut counts: Vec<(u32, i64)> = (1..=types as u32)
         .map(|n| (n, number(&format!("NUM_SLOTS_TYPE_{n}"))))
         .filter(|&(_, count)| count > 0)
         .collect();
     if counts.is_empty() {
-        let partitionable =
-            view.boolean("SLOT_TYPE_0_PARTITIONABLE").ok().flatten().is_none_or(|setting| setting.value);
+        let partitionable = view.flag("SLOT_TYPE_0_PARTITIONABLE", true);
         let set = number("NUM_SLOTS");
         let cpus = i64::from(world.machine().cpus);
         counts.push((
@@ -162,7 +161,7 @@ pub(super) fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> 
         for _ in 0..count {
             slot += 1;
             let id = format!("{prefix}{slot}");
-            let of_slot = config.for_slot(Some(slot_type), &id, world);
+            let of_slot = config.for_slot(Some(slot_type), world);
             let keyword = keyword::startd(&id, None, &of_slot, Quirks::default()).keyword;
             match groups.last_mut() {
                 Some((group, same, last)) if group.slot_type == slot_type && *same == keyword => {

@@ -190,10 +190,10 @@ impl Cli {
             trace: self.show.trace,
             trace_all: self.show.trace && asked_none,
             expand_text: self.show.expand.then_some(false),
-            write: self.show.summary.then(|| ("-".into(), Filter::SUMMARY)),
+            write: self.show.summary.then(|| ("-".into(), Filter::summary())),
             sources: self.show.sources,
             check_if: self.show.check_if.as_ref().map(|text| text.as_bytes().into()),
-            ..Request::default()
+            ..Request::new()
         }
     }
 }

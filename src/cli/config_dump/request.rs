@@ -61,22 +61,9 @@ pub(super) struct Filter {
 
 impl Filter {
     /// What `-summary` shows.
-    pub(super) const SUMMARY: Filter = Filter {
-        only: false,
-        defaults: false,
-        matches_default: false,
-        detected: false,
-        environment: false,
-        duplicates: false,
-        source: false,
-        comment_defaults: false,
-        comment_matches: false,
-        comment_detected: false,
-        comment_environment: false,
-        version: true,
-        sort: false,
-        upgrade: true,
-    };
+    pub(super) fn summary() -> Self {
+        Filter { version: true, upgrade: true, ..Filter::default() }
+    }
 
     /// Whether any kind but files is named.
     pub(super) fn names_a_kind(&self) -> bool {
@@ -85,7 +72,7 @@ impl Filter {
 }
 
 /// Everything asked in one call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct Request {
     /// Names, expressions, templates.
@@ -151,45 +138,18 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// Nothing asked yet, of the configuration of tools.
+    pub(super) fn new() -> Self {
+        Request {
+            subsystem: "TOOL".into(),
+            environment: true,
+            commands: CommandPolicy::BOUNDED,
+            ..Request::default()
+        }
+    }
+
     /// Whether the answer tells how often names were looked up.
     pub(super) fn counts_uses(&self) -> bool {
         self.use_counts || self.used.is_some() || self.both || self.stats
-    }
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Request {
-            asked: Vec::new(),
-            subsystem: "TOOL".into(),
-            local_name: BString::default(),
-            root: None,
-            own_root: false,
-            redact: false,
-            environment: true,
-            overlay: Vec::new(),
-            commands: CommandPolicy::BOUNDED,
-            raw: false,
-            default: false,
-            verbose: false,
-            use_counts: false,
-            strings: false,
-            both: false,
-            types: false,
-            as_type: None,
-            info: false,
-            dump: false,
-            expanded: false,
-            trace: false,
-            trace_all: false,
-            stats: false,
-            keep_defaults: false,
-            expand_text: None,
-            used: None,
-            write: None,
-            sources: false,
-            reconfig: None,
-            check_if: None,
-        }
     }
 }

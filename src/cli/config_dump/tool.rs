@@ -156,7 +156,7 @@ pub(super) fn run(words: &[OsString], _session: &Session) -> anyhow::Result<Stat
 pub(super) fn run_with(tool: &BString, words: &[OsString], world: &dyn World, output: &mut Output) -> u8 {
     let mut reader = Reader {
         tool: tool.clone(),
-        request: Request::default(),
+        request: Request::new(),
         daemon: Daemon::default(),
         summary: false,
         owner: false,
@@ -307,7 +307,7 @@ impl Reader<'_> {
                 let detected = suffix.iter().flat_map(|suffix| options(suffix));
                 let detected = detected.filter(|word| is_beginning(word, "detected", 3)).count() > 0;
                 self.summary = true;
-                self.request.write = Some(("-".into(), Filter { detected, ..Filter::SUMMARY }));
+                self.request.write = Some(("-".into(), Filter { detected, ..Filter::summary() }));
             }
             Id::WriteConfig if self.summary => {
                 self.output.say(format!("{typed} cannot be used with -summary"));

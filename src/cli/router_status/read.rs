@@ -24,16 +24,17 @@ const UNPACKED: usize = 2 << 30;
 
 /// The queue log that the configuration names (`Scheduler::Scheduler`, schedd_main.cpp): that of the second schedd first where copies are asked for.
 pub(super) fn configured_log(view: &View<'_>, copies: bool) -> Option<PathBuf> {
-    let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
-    let spool =
-        |name: &str| text(name).map(|spool| BString::from([spool.as_slice(), b"/job_queue.log"].concat()));
-    let second = || text("JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG").or_else(|| spool("JOB_ROUTER_SCHEDD2_SPOOL"));
+    let spool = |name: &str| {
+        view.text(name).map(|spool| BString::from([spool.as_slice(), b"/job_queue.log"].concat()))
+    };
+    let second =
+        || view.text("JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG").or_else(|| spool("JOB_ROUTER_SCHEDD2_SPOOL"));
     let found = copies
         .then(second)
         .flatten()
-        .or_else(|| text("JOB_ROUTER_SCHEDD1_JOB_QUEUE_LOG"))
+        .or_else(|| view.text("JOB_ROUTER_SCHEDD1_JOB_QUEUE_LOG"))
         .or_else(|| spool("JOB_ROUTER_SCHEDD1_SPOOL"))
-        .or_else(|| text("JOB_QUEUE_LOG"))
+        .or_else(|| view.text("JOB_QUEUE_LOG"))
         .or_else(|| spool("SPOOL"))?;
     Some(found.to_path_lossy().into_owned())
 }

@@ -136,12 +136,7 @@ impl<D> Looked<D> {
         routes: &[String],
     ) -> anyhow::Result<Status> {
         if arguments.output.json || arguments.output.jsonl {
-            let mut answer =
-                serde_json::json!({ "same": true, "given": self.given, "generated": 0, "unreached": [] });
-            if !routes.is_empty() {
-                answer["routes"] = serde_json::json!(routes);
-            }
-            print_json(&answer.to_string(), arguments)?;
+            self.tell_as_json(&[], arguments, routes)?;
         } else if !arguments.output.quiet {
             println(&format!("the two say the same: no {what} can make a difference"))?;
         }
@@ -187,20 +182,28 @@ impl<D> Looked<D> {
         arguments: &Arguments,
         routes: &[String],
     ) -> anyhow::Result<Status> {
-        let (given, made) = (self.given, self.made);
         if arguments.output.json || arguments.output.jsonl {
-            let mut answer = serde_json::json!({
-                "same": unreached.is_empty(), "given": given, "generated": made, "unreached": unreached,
-            });
-            if !routes.is_empty() {
-                answer["routes"] = serde_json::json!(routes);
-            }
-            print_json(&answer.to_string(), arguments)?;
+            self.tell_as_json(unreached, arguments, routes)?;
         } else if !arguments.output.quiet {
             unreached.iter().try_for_each(|line| println(line))?;
             println(&format!("no difference found in {}; {}", self.count(what), reached(unreached, cover)))?;
         }
         Ok(if unreached.is_empty() { Status::Done } else { Status::Undefined })
+    }
+
+    fn tell_as_json(
+        &self,
+        unreached: &[String],
+        arguments: &Arguments,
+        routes: &[String],
+    ) -> anyhow::Result<()> {
+        let mut answer = serde_json::json!({
+            "same": unreached.is_empty(), "given": self.given, "generated": self.made, "unreached": unreached,
+        });
+        if !routes.is_empty() {
+            answer["routes"] = serde_json::json!(routes);
+        }
+        print_json(&answer.to_string(), arguments)
     }
 
     /// How many of the given ones differ, in words.

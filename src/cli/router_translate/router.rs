@@ -177,7 +177,7 @@ fn take_old(
     program: &Program,
 ) {
     let mut routes = deprecated::routes(view, world, true, &mut |text| program.warn(&text));
-    let names = view.string("JOB_ROUTER_ROUTE_NAMES").ok().flatten().map(|setting| setting.value);
+    let names = view.text("JOB_ROUTER_ROUTE_NAMES");
     if let Some(names) = &names {
         let is_missing = |name: &[u8]| {
             told.iter()

@@ -40,7 +40,7 @@ impl RulesOptions {
     pub(super) fn or_whole_router(mut self, view: Option<&View<'_>>) -> Self {
         let Some(view) = view.filter(|_| self.rules.is_empty() && !self.wants_config()) else { return self };
         let list = |knob: &str| {
-            let text = view.string(knob).ok().flatten().map(|setting| setting.value).unwrap_or_default();
+            let text = view.text(knob).unwrap_or_default();
             text.to_str_lossy().into_owned()
         };
         self.route =

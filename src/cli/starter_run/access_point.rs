@@ -167,7 +167,7 @@ impl Run<'_> {
         if !quiet && !is_over(&outcome.ad) {
             spool.iter().for_each(|spool| tell_kept(spool, session));
         }
-        let patience = local.then(|| Patience::read(&|name, usual| int(view, name, usual)));
+        let patience = local.then(|| Patience::read(&|name, usual| view.number(name, usual)));
         let printed = self.tell_queue(&outcome.ad, patience, &mut reactor, session);
         if printed.is_err() {
             let state = outcome.last.as_mut().and_then(|last| last.state.take());
@@ -220,7 +220,7 @@ impl Run<'_> {
                 address,
                 hook: found.hook,
                 until,
-                interval: int(view, "PERIODIC_EXPR_INTERVAL", 60),
+                interval: view.number("PERIODIC_EXPR_INTERVAL", 60),
                 local,
                 no_group,
                 controlled: self.cli.job.control.is_some(),
@@ -231,7 +231,7 @@ impl Run<'_> {
             environment: first.environment.for_hooks(quirks),
             hook_limit: [found.limit, self.cli.job.hook_timeout].into_iter().flatten().min(),
             hook_credentials: Box::new(hook_credentials),
-            vacate: Duration::from_secs(int(view, "MachineMaxVacateTime", 600).max(0).unsigned_abs()),
+            vacate: Duration::from_secs(view.number("MachineMaxVacateTime", 600).max(0).unsigned_abs()),
             skew_us: first.skew_us,
             control: None,
         })
@@ -318,11 +318,6 @@ fn owner(
     })
 }
 
-/// The whole number that a knob is set to, or the usual one.
-fn int(view: &View<'_>, name: &str, usual: i64) -> i64 {
-    view.int(name).ok().flatten().map_or(usual, |setting| setting.value)
-}
-
 /// The name of a slot with its host.
 fn slot_name(name: &BString, host: &str) -> BString {
     match name.as_slice() {
@@ -371,12 +366,8 @@ fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
     JobInfo {
         cluster: context().int(attr::CLUSTER_ID).unwrap_or(1),
         proc: context().int(attr::PROC_ID).unwrap_or(0),
-        subproc: 0,
         iwd: context().string(attr::IWD).unwrap_or_else(|| "/".into()),
-        files: [None, None, None],
-        overrides: [None, None, None],
-        transfers: false,
-        tokens: Default::default(),
+        ..JobInfo::default()
     }
 }
 

@@ -22,12 +22,12 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;
     let view = config.view(&world);
-    let networking = view.boolean("NO_JOB_NETWORKING").ok().flatten().is_none_or(|setting| !setting.value);
-    let sshd = view.string("SSH_TO_JOB_SSHD").ok().flatten().map(|setting| setting.value);
+    let networking = !view.flag("NO_JOB_NETWORKING", false);
+    let sshd = view.text("SSH_TO_JOB_SSHD");
     let sshd = sshd.unwrap_or_else(|| "/usr/sbin/sshd".into());
     let has_sshd = world.may_execute(sshd.to_path_lossy().as_ref());
     let mut stdout = std::io::stdout().lock();
-    let urls = view.boolean("ENABLE_URL_TRANSFERS").ok().flatten().is_none_or(|setting| setting.value);
+    let urls = view.flag("ENABLE_URL_TRANSFERS", true);
     writeln!(stdout, "HasFileTransfer = True")?;
     if urls {
         writeln!(stdout, "HasJobTransferPlugins = True")?;

@@ -414,16 +414,15 @@ impl Run<'_> {
     fn slot(&self, view: &View<'_>) -> BString {
         let job = &self.cli.job;
         let given = job.slot_name.clone().map(|name| BString::from(name.into_vec()));
-        let knob = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
         let of_log = || {
-            let mut log = knob("STARTER_LOG").unwrap_or_default();
+            let mut log = view.text("STARTER_LOG").unwrap_or_default();
             if let Some(suffix) = job.append.clone() {
                 log.push(b'.');
                 log.extend(suffix.into_vec());
             }
-            slot_of_log(&log, &knob("STARTD_RESOURCE_PREFIX").unwrap_or_else(|| "slot".into()))
+            slot_of_log(&log, &view.text("STARTD_RESOURCE_PREFIX").unwrap_or_else(|| "slot".into()))
         };
-        given.or_else(|| knob("STARTER_SLOT_NAME")).unwrap_or_else(of_log)
+        given.or_else(|| view.text("STARTER_SLOT_NAME")).unwrap_or_else(of_log)
     }
 
     /// Whether events are told on standard error. The daemon writes to its terminal only when told so.

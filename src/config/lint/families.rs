@@ -73,7 +73,7 @@ impl Site {
             }
         }
         let is_daemon = daemons.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let last = view.int("MAX_SLOT_TYPES").ok().flatten().map_or(10, |setting| setting.value);
+        let last = view.number("MAX_SLOT_TYPES", 10);
         let set = config.set.entries().map(|entry| entry.name.to_ascii_lowercase()).collect();
         let (crons, groups) = (cron::jobs(view), groups::groups(view));
         let last_slot_type = u64::try_from(last).unwrap_or(10);

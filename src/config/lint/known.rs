@@ -390,7 +390,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 
 /// The items of a list parameter of exactly that name.
 pub(super) fn items(view: &View<'_>, name: &str) -> Vec<BString> {
-    let value = view.string(name).ok().flatten().map(|setting| setting.value).unwrap_or_default();
+    let value = view.text(name).unwrap_or_default();
     list::split(&value).map(BString::from).collect()
 }
 

@@ -17,74 +17,54 @@ struct Family {
     /// Ends of names that belong to a member and are no member.
     parts: &'static [&'static str],
     what: &'static str,
-    /// Whether members that no list names are told.
-    unnamed: bool,
 }
 
+/// A family whose list is `<prefix>NAMES`.
+const NAMED: Family = Family { lists: &[], prefix: "", suffix: "", parts: &["NAMES"], what: "" };
+
 const FAMILIES: [Family; 13] = [
-    Family {
-        lists: &["JOB_ROUTER_ROUTE_NAMES"],
-        prefix: "JOB_ROUTER_ROUTE_",
-        suffix: "",
-        parts: &["NAMES"],
-        what: "route",
-        unnamed: true,
-    },
+    Family { lists: &["JOB_ROUTER_ROUTE_NAMES"], prefix: "JOB_ROUTER_ROUTE_", what: "route", ..NAMED },
     Family {
         lists: &["JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"],
         prefix: "JOB_ROUTER_TRANSFORM_",
-        suffix: "",
-        parts: &["NAMES"],
         what: "route transform",
-        unnamed: true,
+        ..NAMED
     },
-    Family {
-        lists: &["JOB_TRANSFORM_NAMES"],
-        prefix: "JOB_TRANSFORM_",
-        suffix: "",
-        parts: &["NAMES"],
-        what: "job transform",
-        unnamed: true,
-    },
+    Family { lists: &["JOB_TRANSFORM_NAMES"], prefix: "JOB_TRANSFORM_", what: "job transform", ..NAMED },
     Family {
         lists: &["SUBMIT_REQUIREMENT_NAMES"],
         prefix: "SUBMIT_REQUIREMENT_",
-        suffix: "",
         parts: &["NAMES", "_REASON", "_IS_WARNING"],
         what: "submit requirement",
-        unnamed: true,
+        ..NAMED
     },
     Family {
         lists: &["SYSTEM_PERIODIC_HOLD_NAMES"],
         prefix: "SYSTEM_PERIODIC_HOLD_",
-        suffix: "",
         parts: &["NAMES", "_REASON", "_SUBCODE", "REASON", "SUBCODE"],
         what: "hold policy",
-        unnamed: true,
+        ..NAMED
     },
     Family {
         lists: &["SYSTEM_PERIODIC_RELEASE_NAMES"],
         prefix: "SYSTEM_PERIODIC_RELEASE_",
-        suffix: "",
         parts: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
         what: "release policy",
-        unnamed: true,
+        ..NAMED
     },
     Family {
         lists: &["SYSTEM_PERIODIC_REMOVE_NAMES"],
         prefix: "SYSTEM_PERIODIC_REMOVE_",
-        suffix: "",
         parts: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
         what: "remove policy",
-        unnamed: true,
+        ..NAMED
     },
     Family {
         lists: &["SYSTEM_PERIODIC_VACATE_NAMES"],
         prefix: "SYSTEM_PERIODIC_VACATE_",
-        suffix: "",
         parts: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
         what: "vacate policy",
-        unnamed: true,
+        ..NAMED
     },
     Family {
         lists: &["STARTD_CRON_JOBLIST"],
@@ -92,7 +72,6 @@ const FAMILIES: [Family; 13] = [
         suffix: "_EXECUTABLE",
         parts: &[],
         what: "startd cron job",
-        unnamed: true,
     },
     Family {
         lists: &["SCHEDD_CRON_JOBLIST"],
@@ -100,31 +79,25 @@ const FAMILIES: [Family; 13] = [
         suffix: "_EXECUTABLE",
         parts: &[],
         what: "schedd cron job",
-        unnamed: true,
     },
     Family {
         lists: &["JOB_ROUTER_CREATE_IDTOKEN_NAMES"],
         prefix: "JOB_ROUTER_CREATE_IDTOKEN_",
-        suffix: "",
-        parts: &["NAMES"],
         what: "identity token",
-        unnamed: true,
+        ..NAMED
     },
     Family {
         lists: &["DOCKER_VOLUMES", "DOCKER_MOUNT_VOLUMES"],
         prefix: "DOCKER_VOLUME_DIR_",
-        suffix: "",
         parts: &["_MOUNT_IF"],
         what: "docker volume",
-        unnamed: true,
+        ..NAMED
     },
     Family {
         lists: &["SUBMIT_TEMPLATE_NAMES"],
         prefix: "SUBMIT_TEMPLATE_",
-        suffix: "",
-        parts: &["NAMES"],
         what: "submit template",
-        unnamed: true,
+        ..NAMED
     },
 ];
 
@@ -286,9 +259,6 @@ fn members(subject: &Subject<'_>, family: &Family, findings: &mut Vec<Finding>) 
             ));
         }
         named.extend(names);
-    }
-    if !family.unnamed {
-        return;
     }
     for (name, entry) in defined {
         let is_named = named.iter().any(|known| caseless::eq(known, name));

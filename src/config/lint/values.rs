@@ -392,7 +392,6 @@ fn typed(subject: &Subject<'_>, entry: &Entry, kind: ParameterType, findings: &m
                 None,
             )
         }
-        ValueProblem::Syntax(_) => return,
     };
     findings.push(subject.finding("bad-value", &entry.current, Some((0, raw.len())), message, fix));
 }

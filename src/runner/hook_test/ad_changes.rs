@@ -36,11 +36,7 @@ impl AdChanges {
 
     /// Changes the ads of a case.
     pub fn apply(&self, case: &mut Case) {
-        self.change_subject(match case.hook {
-            HookType::FetchWork => &mut case.slot,
-            HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
-            _ => &mut case.job,
-        });
+        self.change_subject(case.subject_mut());
         set(&mut case.slot, &self.set_slot);
         set(&mut case.routed, &self.set_routed);
     }

@@ -50,7 +50,7 @@ pub fn default_settings() -> Settings {
             let who = Who { subsystem: Caller::Starter.subsystem().into(), local_name: "".into() };
             let world = RealWorld::new();
             let read = default_config(who).ok().and_then(|config| {
-                Settings::read(&config.for_slot(None, "slot1", &world), None, &world).ok()
+                Settings::read(&config.view(&world), None, &world).ok()
             });
             read.unwrap_or_default()
         };

@@ -186,6 +186,15 @@ impl Case {
         }
     }
 
+    /// The same, to be changed.
+    pub(super) fn subject_mut(&mut self) -> &mut ClassAd {
+        match self.hook {
+            HookType::FetchWork => &mut self.slot,
+            HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut self.routed,
+            _ => &mut self.job,
+        }
+    }
+
     /// Takes the ads out of what a hook of this type has read, and keeps the bytes.
     pub fn read_input(&mut self, bytes: &[u8]) {
         let ad = |text: &[u8]| long::parse(text).0;

@@ -166,7 +166,7 @@ impl Setup {
         }
         let world = Rc::new(RealWorld::clone(&self.world).strict(config.is_strict()));
         self.world = Rc::clone(&world);
-        let view = config.for_slot(options.slot_type, &options.slot, &*world);
+        let view = config.for_slot(options.slot_type, &*world);
         if let Ok(settings) = Settings::read(&view, Some(&self.case.slot), &*world) {
             self.settings = settings;
         }

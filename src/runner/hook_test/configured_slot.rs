@@ -108,7 +108,7 @@ impl Setup {
 
     /// The policy of the slot in the configuration.
     fn policy_of_slot(&self, config: &Config, options: &CallOptions) -> Result<ClassAd, SetupError> {
-        let own = config.for_slot(options.slot_type, &options.slot, &*self.world);
+        let own = config.for_slot(options.slot_type, &*self.world);
         Ok(slot::policy_of(own, config.view(&*self.world), self.quirks)?)
     }
 

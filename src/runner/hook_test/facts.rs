@@ -24,7 +24,7 @@ pub fn facts(spec: &ChildSpec) -> Map<String, Value> {
     });
     let (group, session) = match spec.session {
         Session::Own => ("own", "own"),
-        Session::Group | Session::Foreground => ("own", "parent"),
+        Session::Foreground => ("own", "parent"),
         Session::Inherit => ("parent", "parent"),
     };
     let ignored = if spec.ignore_sigpipe { "1000" } else { "0" };

@@ -15,7 +15,6 @@ use super::setup::{CallError, Setup};
 use super::shown::Shown;
 use super::verdict::verdict;
 use crate::classad::ClassAd;
-use crate::hook::HookType;
 use crate::os::{Reactor, clock};
 use crate::process::{Exit, Stdio};
 
@@ -119,7 +118,7 @@ impl<'a> Search<'a> {
         let mut case = self.original.clone();
         let mut mutations = Vec::new();
         for _ in 0..=random.below(3) {
-            let ad = subject(&mut case);
+            let ad = case.subject_mut();
             if let Some(mutation) = Mutation::of(ad, random) {
                 mutation.apply(ad);
                 mutations.push(mutation);
@@ -142,7 +141,7 @@ impl<'a> Search<'a> {
                 return false;
             }
             let mut asked = case.clone();
-            *subject(&mut asked) = ad.clone();
+            *asked.subject_mut() = ad.clone();
             match self.again(reactor, &asked) {
                 Ok(Ok(outcome)) => {
                     signature(self.setup, &self.usual, &asked, &outcome).as_deref() == Some(what)
@@ -154,7 +153,7 @@ impl<'a> Search<'a> {
                 Err(_) => false,
             }
         };
-        let ad = subject(&mut case.clone()).clone();
+        let ad = case.subject().clone();
         let small = shrink(&ad, MOST_QUESTIONS, &mut shows);
         let small = shorten(&small, MOST_QUESTIONS, &mut shows);
         Smallest { ad: small, out_of_time: clock::tick() >= until, interrupted }
@@ -166,15 +165,6 @@ impl<'a> Search<'a> {
         let place = self.setup.place()?;
         let spec = self.setup.child(&place, self.setup.environment(&place))?;
         Ok(call(reactor, spec, Some(self.setup.patience), &mut |_| {})?)
-    }
-}
-
-/// The ad that a call is about.
-fn subject(case: &mut Case) -> &mut ClassAd {
-    match case.hook {
-        HookType::FetchWork => &mut case.slot,
-        HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
-        _ => &mut case.job,
     }
 }
 

@@ -40,22 +40,9 @@ const RUN: Duration = Duration::from_secs(10);
 /// The process of a job that never was: one more than Linux gives out, so that nobody can be hit by a signal to it.
 const PID: u32 = 4_194_304;
 /// What a job like `sleep` uses (s01).
-const USAGE: FamilyUsage = FamilyUsage {
-    processes: 1,
-    user: Duration::ZERO,
-    system: Duration::ZERO,
-    max_image_kib: 5092,
-    resident_kib: 2924,
-    proportional_kib: None,
-    disk: None,
-    block_read_bytes: 0,
-    block_write_bytes: 0,
-    block_reads: 0,
-    block_writes: 0,
-    docker: None,
-    cgroup: false,
-    out_of_memory: false,
-};
+fn usage() -> FamilyUsage {
+    FamilyUsage { processes: 1, max_image_kib: 5092, resident_kib: 2924, ..FamilyUsage::default() }
+}
 /// What the run says of itself whatever the given ad says; all else that the ad has is kept.
 const TOLD: [&str; 6] = ["JobState", "NumPids", "ExitBySignal", "ExitCode", "ExitSignal", "ExitReason"];
 
@@ -168,7 +155,7 @@ impl Case {
                 true => self.ended(&mut machine, now, around),
                 false => {
                     drop(machine.step(now, Event::Timeout));
-                    read_of(&machine.step(now, Event::Measured(USAGE)))
+                    read_of(&machine.step(now, Event::Measured(usage())))
                 }
             };
         }
@@ -197,7 +184,7 @@ impl Case {
             }
         }
         let exit = exit_of(&self.job).unwrap_or(exit);
-        let usage = FamilyUsage { processes: 0, ..USAGE };
+        let usage = FamilyUsage { processes: 0, ..usage() };
         let mut out = machine.step(now, Event::process_ended(exit, usage));
         if started(&out).is_some() {
             drop(machine.step(now, Event::ProcessStarted { pid: PID }));

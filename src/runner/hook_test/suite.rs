@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::classad::format::long;
 use crate::classad::stream::{AdReader, Form};
@@ -34,7 +34,7 @@ pub struct SuiteFile {
 }
 
 /// One case as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseText {
     /// Its name.
@@ -100,7 +100,7 @@ pub struct CaseText {
 }
 
 /// What must come of a case. What is not said may be anything.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// The verdict in a word.
@@ -253,127 +253,48 @@ pub fn with_each_ad(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError>
 }
 
 fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
-    let mut d = defaults.clone();
+    let (Ok(mut all), Ok(own)) = (toml::Table::try_from(defaults), toml::Table::try_from(&case)) else {
+        return case;
+    };
+    all.retain(|name, _| name != "name" && name != "each");
     // An ad of the case's own, wherever it comes from, takes the place of the one that all others have.
-    if case.job.is_some() || case.job_file.is_some() || case.sample_job.is_some() {
-        (d.job, d.job_file, d.sample_job) = (None, None, None);
+    for ad in [["job", "job_file", "sample_job"], ["slot", "slot_file", "sample_slot"]] {
+        if ad.iter().any(|name| own.contains_key(*name)) {
+            all.retain(|name, _| !ad.contains(&name));
+        }
     }
-    if case.slot.is_some() || case.slot_file.is_some() || case.sample_slot.is_some() {
-        (d.slot, d.slot_file, d.sample_slot) = (None, None, None);
+    for (name, value) in own {
+        match all.get_mut(&name).and_then(toml::Value::as_table_mut).filter(|_| name != "expect") {
+            Some(below) => below.extend(value.try_into::<toml::Table>().unwrap_or_default()),
+            None => drop(all.insert(name, value)),
+        }
     }
-    CaseText {
-        name: case.name,
-        hook: case.hook.or(d.hook),
-        hook_directory: case.hook_directory.or(d.hook_directory),
-        needs: case.needs.or(d.needs),
-        kind: case.kind.or(d.kind),
-        job: case.job.or(d.job),
-        job_file: case.job_file.or(d.job_file),
-        sample_job: case.sample_job.or(d.sample_job),
-        slot: case.slot.or(d.slot),
-        slot_file: case.slot_file.or(d.slot_file),
-        sample_slot: case.sample_slot.or(d.sample_slot),
-        routed: case.routed.or(d.routed),
-        set: joined(d.set, case.set),
-        delete: case.delete.or(d.delete),
-        words: case.words.or(d.words),
-        env: joined(d.env, case.env),
-        path_prepend: case.path_prepend.or(d.path_prepend),
-        files: joined(d.files, case.files),
-        shadow: case.shadow.or(d.shadow),
-        keyword: case.keyword.or(d.keyword),
-        reference: case.reference.or(d.reference),
-        prefix: case.prefix.or(d.prefix),
-        mode: case.mode.or(d.mode),
-        runs: case.runs.or(d.runs),
-        slots: case.slots.or(d.slots),
-        metrics: case.metrics.or(d.metrics),
-        timeout: case.timeout.or(d.timeout),
-        expect: case.expect.or(d.expect),
-        each: case.each,
-    }
+    all.try_into().unwrap_or(case)
 }
 
 type Table = BTreeMap<String, String>;
 
-fn joined(below: Option<Table>, above: Option<Table>) -> Option<Table> {
-    match (below, above) {
-        (Some(mut below), Some(above)) => {
-            below.extend(above);
-            Some(below)
-        }
-        (below, above) => above.or(below),
-    }
-}
-
-/// Puts the values in place of `${NAME}` in every text of a case.
+/// Puts the values in place of `${NAME}` in every text of a case but `hook_directory`, which is the name of a variable.
 pub fn substituted(case: CaseText, values: &Table) -> CaseText {
-    let put = |text: &mut String| {
-        for (name, value) in values {
-            let mark = format!("${{{name}}}");
-            if text.contains(&mark) {
-                *text = text.replace(&mark, value);
+    fn put(value: &mut toml::Value, values: &Table) {
+        match value {
+            toml::Value::String(text) => {
+                for (name, value) in values {
+                    *text = text.replace(&format!("${{{name}}}"), value);
+                }
             }
+            toml::Value::Array(all) => all.iter_mut().for_each(|one| put(one, values)),
+            toml::Value::Table(all) => all.iter_mut().for_each(|(_, one)| put(one, values)),
+            _ => {}
         }
-    };
-    let one = |text: Option<String>| {
-        text.map(|mut text| {
-            put(&mut text);
-            text
-        })
-    };
-    let list = |texts: Option<Vec<String>>| {
-        texts.map(|mut texts| {
-            texts.iter_mut().for_each(put);
-            texts
-        })
-    };
-    let table = |texts: Option<Table>| {
-        texts.map(|mut texts| {
-            texts.values_mut().for_each(put);
-            texts
-        })
-    };
-    let expect = case.expect.map(|expect| Expect {
-        verdict: one(expect.verdict),
-        reason: one(expect.reason),
-        stdout: one(expect.stdout),
-        stderr: one(expect.stderr),
-        result: list(expect.result),
-        findings: list(expect.findings),
-        notes: list(expect.notes),
-        exit: match expect.exit {
-            Some(toml::Value::String(text)) => one(Some(text)).map(toml::Value::String),
-            other => other,
-        },
-        ..expect
-    });
-    CaseText {
-        name: one(case.name),
-        hook: one(case.hook),
-        hook_directory: case.hook_directory,
-        needs: list(case.needs),
-        kind: one(case.kind),
-        job: one(case.job),
-        job_file: one(case.job_file),
-        sample_job: one(case.sample_job),
-        slot: one(case.slot),
-        slot_file: one(case.slot_file),
-        sample_slot: one(case.sample_slot),
-        routed: one(case.routed),
-        set: table(case.set),
-        delete: list(case.delete),
-        words: list(case.words),
-        env: table(case.env),
-        path_prepend: list(case.path_prepend),
-        files: table(case.files),
-        keyword: one(case.keyword),
-        prefix: one(case.prefix),
-        mode: one(case.mode),
-        metrics: one(case.metrics),
-        expect,
-        ..case
     }
+    let Ok(mut all) = toml::Table::try_from(&case) else { return case };
+    for (name, value) in &mut all {
+        if name != "hook_directory" && name != "each" {
+            put(value, values);
+        }
+    }
+    all.try_into().unwrap_or(case)
 }
 
 /// A `${NAME}` that still stands in what is looked up or called, after all values were put in.

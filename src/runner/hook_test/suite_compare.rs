@@ -17,7 +17,7 @@ use crate::process::Exit;
 use crate::world::World;
 
 /// What came of a case.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Done {
     /// The suite and the case.
     pub name: String,
@@ -40,17 +40,7 @@ pub struct Done {
 }
 
 pub(super) fn failed(case: &SuiteCase, why: String) -> Done {
-    Done {
-        name: case.name.clone(),
-        seconds: 0.0,
-        failures: vec![why],
-        unmet: Vec::new(),
-        skipped: None,
-        verdict: None,
-        outcome: None,
-        findings: Vec::new(),
-        source: case.source.clone(),
-    }
+    Done { name: case.name.clone(), failures: vec![why], source: case.source.clone(), ..Done::default() }
 }
 
 /// A case that was not called.

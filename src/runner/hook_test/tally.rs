@@ -116,11 +116,6 @@ impl Tally {
         }
     }
 
-    /// How many ads there were.
-    pub fn total(&self) -> u64 {
-        self.total
-    }
-
     /// All groups, the largest first.
     pub fn groups(&self) -> Vec<&Group> {
         let mut groups: Vec<&Group> = self.groups.values().collect();
@@ -283,6 +278,6 @@ mod tests {
         let mut tally = Tally::default();
         tally.add(&ad("A = 1\n"), (1, "1.0"), &Verdict::new(Decision::GoOn, true, ""), (true, None));
         assert_eq!(tally.common(tally.groups()[0]), []);
-        assert_eq!(tally.total(), 1);
+        assert_eq!(tally.total, 1);
     }
 }

@@ -123,15 +123,8 @@ impl HookRunner<'_> {
 
     /// The job's owner, where we may change to another account.
     fn identity(&self, source: &ClassAd) -> Result<Option<Identity>, NoHook> {
-        if !os::identity::may_switch() {
-            return Ok(None);
-        }
         let owner = source.string("Owner").unwrap_or_default();
-        match os::identity::by_name(owner) {
-            Some(account) if account.uid != 0 => Ok(Some(os::identity::of_account(&account))),
-            Some(_) => Err(NoHook::Failed("a hook is never run as root".into())),
-            None => Err(NoHook::Failed(format!("the job's owner '{owner}' has no account here"))),
-        }
+        os::identity::of_owner(owner, "a hook is never run as root").map_err(NoHook::Failed)
     }
 
     /// Calls a hook and waits for its end.

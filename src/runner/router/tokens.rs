@@ -19,11 +19,6 @@ use crate::world::World;
 /// The largest signing key, in bytes.
 const LARGEST_KEY: u64 = 1 << 20;
 
-/// A value of the configuration as a path or a name; none for an empty one.
-fn text(view: &View<'_>, name: &str) -> Option<BString> {
-    view.string(name).ok().flatten().map(|setting| setting.value).filter(|value| !value.is_empty())
-}
-
 /// The tokens of a running router.
 pub(super) struct Tokens {
     orders: Vec<TokenOrder>,
@@ -36,8 +31,7 @@ pub(super) struct Tokens {
 impl Tokens {
     /// Those of a configuration; none is made yet.
     pub(super) fn new(view: &View<'_>, log: &dyn Fn(&str)) -> Self {
-        let seconds =
-            view.int("JOB_ROUTER_IDTOKEN_REFRESH").ok().flatten().map_or(0, |setting| setting.value);
+        let seconds = view.number("JOB_ROUTER_IDTOKEN_REFRESH", 0);
         let every = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0).map(Duration::from_secs);
         Tokens { orders: token::orders(view, &mut |text| log(&text)), every, made: Vec::new() }
     }
@@ -98,7 +92,7 @@ fn make(order: &TokenOrder, path: &Path, view: &View<'_>, world: &dyn World) -> 
     let failed = |reason: String| format!("failed to create token {} : {reason}", order.name);
     let key = signing_key(&order.key, view).map_err(failed)?;
     let issuer =
-        text(view, "TRUST_DOMAIN").ok_or_else(|| failed("PASSWD:1:Issuer namespace is not set".into()))?;
+        view.text("TRUST_DOMAIN").ok_or_else(|| failed("PASSWD:1:Issuer namespace is not set".into()))?;
     if issuer.find_byteset(b", \t").is_some() {
         return Err(failed("PASSWD:1:Issuer namespace may not contain spaces or commas".into()));
     }
@@ -137,11 +131,13 @@ fn owner(order: &TokenOrder) -> Result<Option<Identity>, String> {
 fn signing_key(name: &[u8], view: &View<'_>) -> Result<Vec<u8>, String> {
     let is_pool = name.is_empty() || name == POOL;
     let path = match is_pool {
-        true => text(view, "SEC_TOKEN_POOL_SIGNING_KEY_FILE")
+        true => view
+            .text("SEC_TOKEN_POOL_SIGNING_KEY_FILE")
             .ok_or("TOKEN:1:No master pool token key setup in SEC_TOKEN_POOL_SIGNING_KEY_FILE")?
             .to_path_lossy()
             .into_owned(),
-        false => text(view, "SEC_PASSWORD_DIRECTORY")
+        false => view
+            .text("SEC_PASSWORD_DIRECTORY")
             .ok_or("TOKEN:1:SEC_PASSWORD_DIRECTORY is undefined")?
             .to_path_lossy()
             .join(name.to_path_lossy()),
@@ -158,10 +154,6 @@ fn signing_key(name: &[u8], view: &View<'_>) -> Result<Vec<u8>, String> {
     }
     let mut content = Vec::new();
     file.take(LARGEST_KEY).read_to_end(&mut content).map_err(|error| refused(error.to_string()))?;
-    let is_password = view
-        .boolean("SEC_TOKEN_POOL_SIGNING_KEY_IS_PASSWORD")
-        .ok()
-        .flatten()
-        .is_some_and(|setting| setting.value);
+    let is_password = view.flag("SEC_TOKEN_POOL_SIGNING_KEY_IS_PASSWORD", false);
     Ok(token::signing_key(&content, is_pool, is_password))
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::scenario::{Machine, Scenario};
-use crate::classad::references::{self, Names};
+use crate::classad::references::Names;
 use crate::hook::cron_job::{AutoPublish, CronJob};
 use crate::hook::cron_output::CronOutput;
 use crate::quirks::Quirks;
-use crate::runner::slot::{Request, event_of_request};
+use crate::runner::slot::Request;
 use crate::slot::cron_ads::CronAds;
 use crate::slot::{Event, Limits, Settings, SlotHook, SlotHooks};
 use crate::time::Now;
@@ -171,7 +171,11 @@ impl Plan {
             };
             let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
             let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
-            match event_of_request(request, &known).map_err(fail)? {
+            // Slots that are carved out of others are not there yet.
+            if !request.slot.as_deref().is_some_and(|slot| slot.contains('_')) {
+                request.check_slot(&known).map_err(fail)?;
+            }
+            match request.event(Vec::new(), "", Quirks::None).map_err(fail)? {
                 Some(event) => drop(self.commands.insert(number, event)),
                 None => {
                     return Err(fail(format!("'{command}' means nothing here; for reconfig give 'knobs'")));
@@ -322,9 +326,4 @@ pub fn published(text: &str, quirks: Quirks, world: &Frozen<'_>) -> Result<CronA
         }
     }
     Ok(ads)
-}
-
-/// All names that stand in the expressions of an ad.
-pub fn names_of(ad: &crate::classad::ClassAd) -> Names {
-    ad.iter().flat_map(|(_, expr)| references::every(&expr)).collect()
 }

@@ -43,19 +43,17 @@ impl Queue {
         self.length == 0
     }
 
-    fn place(&mut self, job: &Job) -> Place {
-        self.last += 1;
-        let priority = match self.rules.order {
+    fn priority(&self, job: &Job) -> i64 {
+        match self.rules.order {
             Order::Fifo => 0,
             Order::Priority => -i64::from(job.priority),
-        };
-        (priority, self.last)
+        }
     }
 
     /// A job has come.
     pub(super) fn push(&mut self, job: Job) {
-        let place = self.place(&job);
-        self.insert(place, job);
+        self.last += 1;
+        self.insert((self.priority(&job), self.last), job);
     }
 
     fn insert(&mut self, place: Place, job: Job) {
@@ -114,13 +112,9 @@ impl Queue {
         match rule {
             Return::Drop => return Some(job),
             Return::Front => {
-                let priority = match self.rules.order {
-                    Order::Fifo => 0,
-                    Order::Priority => -i64::from(job.priority),
-                };
                 // Without its old place it comes before all others that came with it.
-                let place = place.unwrap_or((priority, -i64::from(u32::MAX) + i64::from(job.number)));
-                self.insert(place, job);
+                let first = (self.priority(&job), -i64::from(u32::MAX) + i64::from(job.number));
+                self.insert(place.unwrap_or(first), job);
             }
             Return::Back => self.push(job),
         }

@@ -15,7 +15,7 @@ use crate::world::World;
 
 /// What is around the slots of a configuration on this machine.
 pub fn surroundings_of(config: &Config, world: &dyn World) -> Surroundings {
-    let text = |name: &str| config.view(world).string(name).ok().flatten().map(|setting| setting.value);
+    let text = |name: &str| config.view(world).text(name);
     // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is looked at.
     let is_address = |text: &String| text.parse::<IpAddr>().is_ok();
     let address = text("NETWORK_INTERFACE").map(|text| text.to_string()).filter(is_address);

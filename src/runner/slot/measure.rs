@@ -7,7 +7,7 @@ use nix::sys::statvfs::statvfs;
 
 use super::idle::InputDevices;
 use crate::os::{adapter, clock, process_table, strerror};
-use crate::slot::{Adapter, Measured, Surroundings};
+use crate::slot::{Measured, Surroundings};
 use crate::time::Tick;
 
 /// What is measured once. `address` is that of the machine. Where EXECUTE is not there, the disk is that which it would be made on.
@@ -30,12 +30,7 @@ pub(super) fn surroundings(address: &str, execute: Option<&Path>) -> Surrounding
                 strerror(errno)
             ))
         }),
-        adapter: address.parse().ok().and_then(adapter::of_address).map(|found| Adapter {
-            hardware: found.hardware,
-            mask: found.mask,
-            wakes: found.wakes,
-            wakes_now: found.wakes_now,
-        }),
+        adapter: address.parse().ok().and_then(adapter::of_address),
         address: format!("<{address}:{port}?addrs={address}-{port}>"),
         disk_free: free,
         disk_total: total,

@@ -5,7 +5,7 @@ use crate::slot::{ExecutionPoint, Notice, SlotKey};
 use crate::time::Now;
 
 /// The name of a slot for messages, also when it is gone by now.
-pub(super) fn slot_name(machine: &ExecutionPoint, key: SlotKey) -> String {
+pub(in crate::runner) fn slot_name(machine: &ExecutionPoint, key: SlotKey) -> String {
     match (machine.slot_id(key), key.sub) {
         (Some(id), _) => id.to_owned(),
         (None, 0) => format!("slot{}", key.number),
@@ -17,7 +17,7 @@ pub(super) fn slot_name(machine: &ExecutionPoint, key: SlotKey) -> String {
 }
 
 /// A notice as an event. A quirk names itself and says what a real pool does.
-pub(super) fn event(machine: &ExecutionPoint, now: Now, notice: Notice) -> Event {
+pub(in crate::runner) fn event(machine: &ExecutionPoint, now: Now, notice: Notice) -> Event {
     let with_reason =
         |event: Event, reason: String| if reason.is_empty() { event } else { event.reason(reason) };
     match notice {

@@ -240,7 +240,7 @@ pub(super) enum Meaning {
 
 impl Request {
     /// Why the slot that it names cannot be meant, where it names one; `known` are those there are.
-    pub(super) fn check_slot(&self, known: &[&str]) -> Result<(), String> {
+    pub(in crate::runner) fn check_slot(&self, known: &[&str]) -> Result<(), String> {
         let Some(slot) = &self.slot else { return Ok(()) };
         if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
             return Ok(());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::live::Live;
-use crate::classad::{ClassAd, Dialect};
+use super::starter_program::printed_ad;
 use crate::config::Config;
 use crate::os::{ChildId, clock};
 use crate::process::{ChildSpec, Exit, LeftBehind, Stdio};
@@ -44,12 +44,12 @@ impl Sleeper {
     /// What a configuration leads to, and which states that knows; nothing where nobody looks at HIBERNATE.
     pub fn find(config: &Config, world: &dyn World) -> (Option<Self>, SleepStates, Option<String>) {
         let view = config.view(world);
-        let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value.to_string());
+        let text = |name: &str| view.text(name).map(|text| text.to_string());
         let given = text("HIBERNATION_PLUGIN").filter(|path| !path.is_empty());
         let installed = || text("LIBEXEC").map(|directory| format!("{directory}/condor_power_state"));
         let path = given.clone().or_else(|| installed().filter(|path| Path::new(path).is_file()));
         if let Some(path) = path {
-            let debug = view.boolean("HIBERNATION_DEBUG").ok().flatten().is_some_and(|setting| setting.value);
+            let debug = view.flag("HIBERNATION_DEBUG", false);
             let mut words = vec![BString::from(path.clone())];
             words.extend(debug.then(|| "-d".into()));
             let arguments = text("HIBERNATION_PLUGIN_ARGS").unwrap_or_default();
@@ -98,12 +98,7 @@ fn ask(words: &[BString], world: &dyn World) -> Result<SleepStates, String> {
     let command =
         Command { argv, stdin: Vec::new(), merge_stderr: true, timeout: PATIENCE, output_limit: 64 * 1024 };
     let output = world.run(&command).map_err(|error| format!("failed: {error}"))?;
-    let mut ad = ClassAd::new();
-    for line in output.stdout.lines() {
-        if ad.insert_line_with(line, Dialect::of(world)).is_err() {
-            return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
-        }
-    }
+    let ad = printed_ad(&output.stdout, world)?;
     let states = ad.string("HibernationSupportedStates").ok_or("does not say HibernationSupportedStates")?;
     Ok(SleepStates {
         supported: states_of(&states.to_string()),

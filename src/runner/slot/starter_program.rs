@@ -145,7 +145,7 @@ impl StarterProgram {
     /// What our own starter finds out about the container runtimes of the machine; asked only where there is one.
     fn runtimes(&self, config: &Config, world: &dyn World, choice: &ConfigChoice) -> ClassAd {
         let there = |knob: &str| {
-            let path = config.view(world).string(knob).ok().flatten().map(|setting| setting.value);
+            let path = config.view(world).text(knob);
             let path = path.map(|path| path.strip_prefix(b"sudo ").map_or(path.clone(), BString::from));
             path.is_some_and(|path| world.stat(path.to_path_lossy().as_ref()).is_ok())
         };
@@ -194,15 +194,21 @@ impl StarterProgram {
             output_limit: 1 << 20,
         };
         let output = world.run(&command).map_err(|error| format!("failed ({error})"))?;
-        let mut ad = ClassAd::new();
-        for line in output.stdout.lines() {
-            if ad.insert_line_with(line, Dialect::of(world)).is_err() {
-                return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
-            }
-        }
+        let ad = printed_ad(&output.stdout, world)?;
         match ad.is_empty() {
             true => Err("prints nothing".to_owned()),
             false => Ok(ad),
         }
     }
+}
+
+/// The ad that a program has printed; the error says what of it is none.
+pub(super) fn printed_ad(text: &[u8], world: &dyn World) -> Result<ClassAd, String> {
+    let mut ad = ClassAd::new();
+    for line in text.lines() {
+        if ad.insert_line_with(line, Dialect::of(world)).is_err() {
+            return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
+        }
+    }
+    Ok(ad)
 }

@@ -12,41 +12,8 @@ use crate::quirks::Quirks;
 use crate::slot::settings::{BenchmarkSettings, CronSettings};
 use crate::world::World;
 
-/// The benchmarks. One whose program is not there is left out: Mips and KFlops stay undefined then.
-pub(super) fn benchmarks(
-    global: &Knobs<'_>,
-    view: &View<'_>,
-    world: &dyn World,
-    quirks: Quirks,
-) -> BenchmarkSettings {
-    let manager = CronManager::Benchmarks;
-    let mut jobs = Vec::new();
-    let mut missing = Vec::new();
-    for name in manager.names(view) {
-        match CronJob::read(manager, &name, view, quirks) {
-            Ok(job) => {
-                job.warnings.iter().for_each(|warning| global.warn(warning.clone()));
-                let path = job.executable.to_path_lossy().into_owned();
-                let knob = format!("BENCHMARKS_{}_EXECUTABLE", name.to_str_lossy().to_uppercase());
-                if world.may_execute(&path) {
-                    jobs.push(job);
-                } else if global.is_set("BENCHMARKS_JOBLIST") || global.is_set(&knob) {
-                    missing.push(job.executable.to_string());
-                }
-            }
-            Err(skipped) => global.warn(skipped.to_string()),
-        }
-    }
-    if !missing.is_empty() {
-        global
-            .warn(format!("no program to be executed: {}: these benchmarks are not run", missing.join(", ")));
-    }
-    BenchmarkSettings { jobs, max_load: manager.max_load(view) }
-}
-
-/// Reads the jobs; one that cannot be used is skipped with a warning. `daemon_ad` is what CONDITION sees.
-pub(super) fn jobs(global: &Knobs<'_>, view: &View<'_>, quirks: Quirks, daemon_ad: ClassAd) -> CronSettings {
-    let manager = CronManager::Startd;
+/// The jobs of a manager; one that cannot be used is skipped with a warning.
+fn usable(manager: CronManager, global: &Knobs<'_>, view: &View<'_>, quirks: Quirks) -> Vec<CronJob> {
     let mut jobs = Vec::new();
     for name in manager.names(view) {
         match CronJob::read(manager, &name, view, quirks) {
@@ -57,6 +24,38 @@ pub(super) fn jobs(global: &Knobs<'_>, view: &View<'_>, quirks: Quirks, daemon_a
             Err(skipped) => global.warn(skipped.to_string()),
         }
     }
+    jobs
+}
+
+/// The benchmarks. One whose program is not there is left out: Mips and KFlops stay undefined then.
+pub(super) fn benchmarks(
+    global: &Knobs<'_>,
+    view: &View<'_>,
+    world: &dyn World,
+    quirks: Quirks,
+) -> BenchmarkSettings {
+    let manager = CronManager::Benchmarks;
+    let mut jobs = usable(manager, global, view, quirks);
+    let mut missing = Vec::new();
+    jobs.retain(|job| {
+        let is_there = world.may_execute(&job.executable.to_path_lossy());
+        let knob = format!("BENCHMARKS_{}_EXECUTABLE", job.name.to_str_lossy().to_uppercase());
+        if !is_there && (global.is_set("BENCHMARKS_JOBLIST") || global.is_set(&knob)) {
+            missing.push(job.executable.to_string());
+        }
+        is_there
+    });
+    if !missing.is_empty() {
+        global
+            .warn(format!("no program to be executed: {}: these benchmarks are not run", missing.join(", ")));
+    }
+    BenchmarkSettings { jobs, max_load: manager.max_load(view) }
+}
+
+/// Reads the jobs. `daemon_ad` is what CONDITION sees.
+pub(super) fn jobs(global: &Knobs<'_>, view: &View<'_>, quirks: Quirks, daemon_ad: ClassAd) -> CronSettings {
+    let manager = CronManager::Startd;
+    let jobs = usable(manager, global, view, quirks);
     let (auto_publish, unknown) = manager.auto_publish(view);
     if let Some(word) = unknown {
         global.warn(format!("{}_AUTOPUBLISH = {word} means nothing; it counts as Never", manager.prefix()));

@@ -1,11 +1,12 @@
 //! Reading knobs with their warnings and errors collected in one place.
 
 use std::cell::RefCell;
+use std::fmt::Display;
 
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::{Dialect, Expr};
-use crate::config::View;
+use crate::config::{Setting, ValueError, View};
 
 /// Why no slots can be made of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +85,11 @@ impl<'a> Knobs<'a> {
     }
 
     pub(super) fn int(&self, name: &str, default: i64) -> i64 {
-        match self.view.int(name) {
+        self.or_default(self.view.int(name), default)
+    }
+
+    fn or_default<T: Display>(&self, read: Result<Option<Setting<T>>, ValueError>, default: T) -> T {
+        match read {
             Ok(setting) => setting.map_or(default, |setting| setting.value),
             Err(error) => {
                 self.warn(format!("{error}; {default} is used"));
@@ -102,13 +107,7 @@ impl<'a> Knobs<'a> {
     }
 
     pub(super) fn boolean(&self, name: &str, default: bool) -> bool {
-        match self.view.boolean(name) {
-            Ok(setting) => setting.map_or(default, |setting| setting.value),
-            Err(error) => {
-                self.warn(format!("{error}; {default} is used"));
-                default
-            }
-        }
+        self.or_default(self.view.boolean(name), default)
     }
 
     /// The words of a list: blanks and commas separate.

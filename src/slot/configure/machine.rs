@@ -7,7 +7,7 @@ use bstr::ByteSlice;
 use super::knobs::Knobs;
 use crate::classad::ClassAd;
 use crate::slot::power::SleepStates;
-use crate::world::World;
+use crate::world::{Adapter, World};
 
 /// What the runner measured before the slots are made.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,19 +37,6 @@ pub struct Surroundings {
     pub gpus: Option<String>,
     /// How the machine can sleep.
     pub sleep: SleepStates,
-}
-
-/// The network adapter of the machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Adapter {
-    /// Its hardware address.
-    pub hardware: String,
-    /// The mask of its network.
-    pub mask: String,
-    /// What it can wake the machine by, in the kernel's bits `WAKE_*`.
-    pub wakes: u32,
-    /// What of that is switched on.
-    pub wakes_now: u32,
 }
 
 /// What wakes a machine, by the kernel's bits (`NetworkAdapterBase::getWolString`).

@@ -13,6 +13,6 @@ mod resources;
 mod settings;
 
 pub use knobs::ConfigureError;
-pub use machine::{Adapter, Surroundings};
+pub use machine::Surroundings;
 pub use policy::policy_of;
 pub use settings::{Configured, configure};

@@ -10,9 +10,10 @@ use super::{attributes, cron, hooks, layout, limits, policy, resources};
 use crate::classad::{AttrName, ClassAd, Expr};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
+use crate::slot::layout::LaidOut;
 use crate::slot::power::PowerSettings;
 use crate::slot::settings::{Backfilling, ImageCacheSettings, Limits, Settings, SlotKind, SlotPlan};
-use crate::world::World;
+use crate::world::{Adapter, World};
 
 /// Settings, and what is odd about the configuration they come from.
 #[derive(Clone, Debug)]
@@ -47,21 +48,7 @@ pub fn configure(
     let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
     let planned = layout::plan(&global, &totals.amounts, around.no_execute.as_deref(), quirks)?;
 
-    let mut common = ClassAd::new();
-    machine::publish(&global, world, around, &mut common);
-    common.set("TotalCpus", totals.amounts.cpus);
-    common.set("TotalMemory", totals.amounts.memory);
-    common.set("TotalDisk", totals.amounts.disk);
-    let resources = ["Cpus", "Memory", "Disk", "Swap"].into_iter().chain(tags.iter().map(String::as_str));
-    common.set("MachineResources", resources.collect::<Vec<_>>().join(" "));
-    common.update(&totals.published);
-
-    if global.int_if_set("DISK")?.is_some() {
-        // One volume for all slots, wherever EXECUTE lies (MachAttributes).
-        common.set("DetectedDisk", totals.amounts.disk);
-        common.set("ExecuteVolume", "<from-config>");
-    }
-
+    let common = machine_ad(&global, world, around, (&totals, &tags))?;
     let host = common.string("Machine").map(ToString::to_string).unwrap_or_default();
     let host = daemon_name(global.string("STARTD_NAME"), host, &world.machine().host);
     let maker =
@@ -76,16 +63,7 @@ pub fn configure(
     let cron = cron::jobs(&global, &config.view(world), quirks, daemon_ad);
     let mut common_dynamic = ClassAd::new();
     machine::constant(around.adapter.as_ref(), &mut common_dynamic);
-    let power = PowerSettings {
-        interval: u64::try_from(global.int("HIBERNATE_CHECK_INTERVAL", 0))
-            .ok()
-            .filter(|seconds| *seconds > 0)
-            .map(Duration::from_secs),
-        wakeable: around.adapter.as_ref().is_some_and(machine::Adapter::is_wakeable),
-        unwakeable: global.boolean("HIBERNATION_OVERRIDE_WOL", false),
-        allowed: ends.hibernates,
-        states: around.sleep.clone(),
-    };
+    let power = power(&global, around, &ends);
     power.publish(&mut common_dynamic);
     let seconds = |name: &str, default: i64| {
         Duration::from_secs(u64::try_from(global.int(name, default).max(0)).unwrap_or(0))
@@ -131,6 +109,40 @@ pub fn configure(
         limits: ends,
     };
     Ok(Configured { settings, warnings: warnings.into_inner() })
+}
+
+/// What the ads of all slots have in common.
+fn machine_ad(
+    global: &Knobs<'_>,
+    world: &dyn World,
+    around: &Surroundings,
+    (totals, tags): (&resources::Totals, &[String]),
+) -> Result<ClassAd, ConfigureError> {
+    let mut common = ClassAd::new();
+    machine::publish(global, world, around, &mut common);
+    common.set("TotalCpus", totals.amounts.cpus);
+    common.set("TotalMemory", totals.amounts.memory);
+    common.set("TotalDisk", totals.amounts.disk);
+    let resources = ["Cpus", "Memory", "Disk", "Swap"].into_iter().chain(tags.iter().map(String::as_str));
+    common.set("MachineResources", resources.collect::<Vec<_>>().join(" "));
+    common.update(&totals.published);
+    if global.int_if_set("DISK")?.is_some() {
+        // One volume for all slots, wherever EXECUTE lies (MachAttributes).
+        common.set("DetectedDisk", totals.amounts.disk);
+        common.set("ExecuteVolume", "<from-config>");
+    }
+    Ok(common)
+}
+
+fn power(global: &Knobs<'_>, around: &Surroundings, ends: &Limits) -> PowerSettings {
+    let seconds = u64::try_from(global.int("HIBERNATE_CHECK_INTERVAL", 0)).unwrap_or(0);
+    PowerSettings {
+        interval: Some(seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs),
+        wakeable: around.adapter.as_ref().is_some_and(Adapter::is_wakeable),
+        unwakeable: global.boolean("HIBERNATION_OVERRIDE_WOL", false),
+        allowed: ends.hibernates,
+        states: around.sleep.clone(),
+    }
 }
 
 /// When docker is asked for its images; a number below 0 means at each update (`compute_for_update`).
@@ -193,31 +205,19 @@ impl Maker<'_> {
         let layout::Planned { laid_out, kind, prefix } = planned;
         let (quirks, type_id) = (self.quirks, laid_out.type_id);
         let id = format!("{prefix}{number}");
-        let view = self.config.for_slot((type_id > 0).then_some(type_id), &id, self.world);
+        let view = self.config.for_slot((type_id > 0).then_some(type_id), self.world);
         let knobs = Knobs::new(view, self.warnings);
         let global = Knobs::new(self.config.view(self.world), self.warnings);
 
+        let consumption = kind == SlotKind::Partitionable && knobs.boolean("CONSUMPTION_POLICY", false);
         let mut statics = self.common.clone();
         statics.set("Name", format!("{id}@{}", self.host));
         laid_out.amounts.publish_static(&mut statics);
-        let consumption = kind == SlotKind::Partitionable && knobs.boolean("CONSUMPTION_POLICY", false);
         if consumption {
             limits::consumption(&knobs, self.tags, &mut statics)?;
         }
         attributes::publish(&knobs, &global, quirks, &id, &mut statics);
-        statics.set("SlotID", i64::from(number));
-        statics.set("SlotTypeID", i64::from(type_id));
-        statics.set("SlotType", kind.name());
-        if kind == SlotKind::Partitionable {
-            statics.set("PartitionableSlot", true);
-        }
-        if laid_out.amounts.backfill {
-            statics.set("BackfillSlot", true);
-        }
-        if let Some(broken) = &laid_out.broken {
-            statics.set("SlotBrokenCode", i64::from(broken.code));
-            statics.set("SlotBrokenReason", broken.reason.as_str());
-        }
+        publish_kind(&laid_out, (number, kind), &mut statics);
         let mut internal = ClassAd::new();
         policy::publish(&knobs, &global, quirks, &mut internal)?;
         let start = policy::start(&knobs, quirks)?;
@@ -246,14 +246,12 @@ impl Maker<'_> {
             |id: &str, parent: Option<&str>| hooks::of_slot(&knobs, self.world, quirks, id, parent);
         let (mut child_hooks, mut child_default) = (Vec::new(), None);
         if kind == SlotKind::Partitionable {
-            for sub in 1..=OWN_KEYWORDS {
+            let child = |sub: u32| {
                 let child = format!("{id}_{sub}");
-                if knobs.string(&format!("{child}_JOB_HOOK_KEYWORD")).is_some()
-                    && let Some(hooks) = hooks_of(&child, Some(&id))
-                {
-                    child_hooks.push((sub, hooks));
-                }
-            }
+                knobs.string(&format!("{child}_JOB_HOOK_KEYWORD"))?;
+                Some((sub, hooks_of(&child, Some(&id))?))
+            };
+            child_hooks = (1..=OWN_KEYWORDS).filter_map(child).collect();
             child_default = hooks_of(&format!("{id}_{}", OWN_KEYWORDS + 1), Some(&id));
         }
         let modify = |name: &str| -> Option<Expr> { knobs.expr(&format!("MODIFY_REQUEST_EXPR_{name}")) };
@@ -282,5 +280,22 @@ impl Maker<'_> {
             must_modify: knobs.boolean("MUST_MODIFY_REQUEST_EXPRS", false),
             id,
         })
+    }
+}
+
+/// What kind of slot it is.
+fn publish_kind(laid_out: &LaidOut, (number, kind): (u32, SlotKind), ad: &mut ClassAd) {
+    ad.set("SlotID", i64::from(number));
+    ad.set("SlotTypeID", i64::from(laid_out.type_id));
+    ad.set("SlotType", kind.name());
+    if kind == SlotKind::Partitionable {
+        ad.set("PartitionableSlot", true);
+    }
+    if laid_out.amounts.backfill {
+        ad.set("BackfillSlot", true);
+    }
+    if let Some(broken) = &laid_out.broken {
+        ad.set("SlotBrokenCode", i64::from(broken.code));
+        ad.set("SlotBrokenReason", broken.reason.as_str());
     }
 }

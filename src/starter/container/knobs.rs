@@ -107,9 +107,9 @@ impl ContainerKnobs {
         &self.volumes
     }
 
-    /// The same with one knob set, for tests and defaults.
-    #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<BString>) -> Self {
+    /// The same with one knob set.
+    #[cfg(test)]
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<BString>) -> Self {
         self.texts.insert(name, value.into());
         self
     }

@@ -46,9 +46,8 @@ impl Hooks {
             Config::load(world, &who, &options).map(|(config, _)| config)
         };
         let (startd, starter) = (load("STARTD")?, load("STARTER")?);
-        let policy = policy_of(startd.for_slot(None, "slot1", world), startd.view(world), test.quirks)?;
-        let startd = startd.for_slot(None, "slot1", world);
-        let starter = starter.for_slot(None, "slot1", world);
+        let policy = policy_of(startd.view(world), startd.view(world), test.quirks)?;
+        let (startd, starter) = (startd.view(world), starter.view(world));
         let keyword = match &test.keyword {
             Some(keyword) => keyword.clone(),
             None => {

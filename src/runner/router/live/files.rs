@@ -41,15 +41,8 @@ impl Live<'_> {
 
     /// The account whose files they are, where we may change to it.
     pub(super) fn owner(&self, ad: &ClassAd) -> Result<Option<Identity>, String> {
-        if !os::identity::may_switch() {
-            return Ok(None);
-        }
         let owner = ad.string("Owner").unwrap_or_default();
-        match os::identity::by_name(owner) {
-            Some(account) if account.uid != 0 => Ok(Some(os::identity::of_account(&account))),
-            Some(_) => Err("files of jobs are not touched as root".into()),
-            None => Err(format!("the job's owner '{owner}' has no account here")),
-        }
+        os::identity::of_owner(owner, "files of jobs are not touched as root")
     }
 
     /// Begins to spool the files of a copy; an answer at once where that fails.

@@ -88,7 +88,7 @@ pub struct Patient<'a> {
 impl Patient<'_> {
     fn text(&self, name: &str) -> Option<String> {
         let view = self.config.view(self.world);
-        view.string(name).ok().flatten().map(|setting| setting.value.to_string())
+        view.text(name).map(|text| text.to_string())
     }
 }
 
