@@ -3,8 +3,9 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// What the four jobs of the example become, whatever the queue.
 const TABLE: [&str; 4] = [
@@ -453,6 +454,25 @@ fn the_output_of_own_jobs_is_kept() {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 2);
     let refused = call(&["--jobs=3"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", told(&refused));
+}
+
+/// Whoever ends `run` ends its runner and the jobs, and nothing is left.
+#[test]
+fn a_signal_ends_the_runner_too() {
+    let Some(programs) = programs(&["flock"]) else { return };
+    let place = place();
+    let file = place.path().join("sleep.ads");
+    let job = "Owner = \"demo\"\nOsUser = \"nobody\"\nCmd = \"/bin/sleep\"\nArguments = \"600\"\n";
+    std::fs::write(&file, job).unwrap();
+    let mut command = Command::new(examples().join("run"));
+    command.arg("spool").arg(&file).env("HTC_PROGRAMS", programs).env("TMPDIR", place.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.ends_with(": started")));
+    run(Command::new("kill").args(["-TERM", &child.id().to_string()]));
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
 }
 
 #[test]
