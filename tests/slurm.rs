@@ -3,11 +3,11 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs one of the examples with a cluster of its own; `None`, with a word, where something is missing.
-fn example(script: &str, words: &[&str]) -> Option<String> {
+/// The directory of the programs and one for a test, open to the account nobody; `None`, with a word, where something is missing.
+fn needs() -> Option<(&'static Path, tempfile::TempDir)> {
     let (Some(slot), Some(_)) =
         (option_env!("CARGO_BIN_EXE_htc-slot-run"), option_env!("CARGO_BIN_EXE_htc-router-translate"))
     else {
@@ -22,24 +22,55 @@ fn example(script: &str, words: &[&str]) -> Option<String> {
         }
     }
     let place = tempfile::tempdir().unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
     std::fs::set_permissions(place.path(), open).unwrap();
-    let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/slurm").join(script))
-        .args(words)
-        .env("HTC_PROGRAMS", Path::new(slot).parent().unwrap())
-        .env("TMPDIR", place.path())
-        .env_remove("SLURM_CONF")
-        .output()
-        .unwrap();
+    Some((Path::new(slot).parent().unwrap(), place))
+}
+
+fn slurm() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/slurm")
+}
+
+/// What a command prints, which must succeed.
+fn printed(command: &mut Command) -> String {
+    let output = command.env_remove("SLURM_CONF").output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{stdout}{stderr}", output.status);
-    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
-    Some(stdout.into_owned())
+    stdout.into_owned()
+}
+
+/// Runs one of the examples with a cluster of its own, which it leaves nothing of.
+fn example(script: &str, words: &[&str], variables: &[(&str, &str)]) -> Option<String> {
+    let (programs, place) = needs()?;
+    // No word of Slurm's may stumble over the blank.
+    let place = place.path().join("a directory");
+    std::fs::create_dir(&place).unwrap();
+    let mut command = Command::new(slurm().join(script));
+    command.args(words).envs(variables.iter().copied()).env("HTC_PROGRAMS", programs).env("TMPDIR", &place);
+    let told = printed(&mut command);
+    assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0, "something is left behind");
+    Some(told)
+}
+
+/// Runs a session of a shell beside a cluster of its own, as the account that hooks have: `$slurm` is the example.
+fn session(text: &str) -> Option<String> {
+    let (programs, place) = needs()?;
+    let start = "set -eu; \"$slurm/cluster\" start c; trap '\"$slurm/cluster\" stop c' EXIT; \
+                 export SLURM_CONF=\"$PWD/c/slurm.conf\"; ";
+    let text = format!("{start}{text}");
+    let mut command = Command::new("sh");
+    if std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
+        command = Command::new("setpriv");
+        command.args(["--reuid=nobody", "--regid=65534", "--clear-groups", "--", "sh"]);
+    }
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    command.args(["-c", &text]).current_dir(place.path()).env("PATH", path).env("slurm", slurm());
+    Some(printed(&mut command))
 }
 
 #[test]
 fn routed_jobs_run_in_slurm_and_bring_their_ends_back() {
-    let Some(told) = example("router/run", &[]) else { return };
+    let Some(told) = example("router/run", &[], &[]) else { return };
     for (number, status) in [(1, 0), (2, 3), (3, 0)] {
         let line = format!("job {number} exited with status {status}, job ");
         assert!(told.lines().any(|found| found.starts_with(&line)), "no {line:?} in\n{told}");
@@ -49,6 +80,129 @@ fn routed_jobs_run_in_slurm_and_bring_their_ends_back() {
 
 #[test]
 fn a_pilot_in_an_allocation_runs_the_jobs_of_a_queue() {
-    let Some(told) = example("pilot/run", &["sqlite", "3"]) else { return };
+    let Some(told) = example("pilot/run", &["sqlite", "3"], &[]) else { return };
     assert_eq!(told.matches("exited with status 0").count(), 3, "{told}");
+}
+
+#[test]
+fn a_pilot_takes_no_job_when_its_allocation_is_about_to_end() {
+    let warning = [("WARNING", "50")];
+    // Slurm's own signal would come before the pilot has begun.
+    let words = ["sqlite", "500", "--time=1", "--ntasks=2", "--signal=B:USR2@1"];
+    let Some(told) = example("pilot/run", &words, &warning) else { return };
+    assert!(told.contains("pilot: the allocation ends soon: no more jobs\n"), "{told}");
+    assert!(told.lines().any(|line| line.split_whitespace().nth(1) == Some("new")), "{told}");
+    assert!(!told.contains("had to leave"), "jobs of a second have the time to end\n{told}");
+}
+
+/// `translate ATTRIBUTE = VALUE...`: the number of the job in Slurm, or the hook's word.
+const TRANSLATE: &str = r#"
+hooks=$slurm/router/hooks
+translate() {
+    { echo '[ Name = "r" ]'; echo ------; echo 'ClusterId = 1'; echo 'ProcId = 0'; echo 'Cmd = "/bin/sh"'
+      echo "Iwd = \"$PWD\""; for line; do echo "$line"; done; } >ad
+    "$hooks/translate_job" <ad 2>&1 | sed -n -e 's/^SlurmJobId = //p' -e /^translate_job:/p
+}
+"#;
+
+#[test]
+fn no_job_is_taken_for_another() {
+    let told = session(&format!(
+        r#"{TRANSLATE}
+        translate "Arguments = \"-c 'exit 1'\""
+        translate "Arguments = \"-c 'exit 2'\""
+        sleeps="Arguments = \"-c 'sleep 600'\""
+        translate 'QDate = 5' "$sleeps"
+        translate 'QDate = 5' "$sleeps"
+        scancel 3
+        until [ -z "$(squeue -h -j 3)" ]; do sleep 0.1; done
+        translate 'QDate = 5' "$sleeps"
+        translate 'QDate = 5' "$sleeps" 'SlurmJobId = 4'
+        translate 'GlobalJobId = "a#1.0#5"' "$sleeps"
+        translate 'GlobalJobId = "b#1.0#5"' "$sleeps"
+        scancel 4 5 6 7"#
+    ));
+    let Some(told) = told else { return };
+    assert_eq!(told.split_whitespace().collect::<Vec<_>>(), ["1", "2", "3", "3", "4", "5", "6", "7"]);
+}
+
+#[test]
+fn what_slurm_cannot_do_is_refused_and_what_it_could_not_start_is_held() {
+    let told = session(&format!(
+        r#"{TRANSLATE}
+        translate 'JobUniverse = 11'
+        translate 'Cmd = ""'
+        translate 'RequestCpus = "x"'
+        translate 'RequestLicenses = 2'
+        translate 'WantDocker = true'
+        "$hooks/translate_job" <c/slurm.conf 2>&1 || true
+        translate 'RequestGpus = 4'
+        translate 'RequestCpus = 2 - 1' 'Cmd = "/bin/true"'
+        translate 'Iwd = "/nonexistent"' 'Out = "out"'
+        translate 'Iwd = "/nonexistent"'
+        for job in 2 3; do
+            until [ -z "$(squeue -h -j $job)" ]; do sleep 0.1; done
+            printf 'JobStatus = 1\nSlurmJobId = %s\n' $job | "$hooks/update_job_info" | grep -e ^JobStatus -e ReasonCode
+        done"#
+    ));
+    let Some(told) = told else { return };
+    let expected = "\
+translate_job: JobUniverse = 11: only jobs of the vanilla universe (5) are handed to Slurm
+translate_job: the job has no Cmd
+translate_job: RequestCpus = \"x\": that is no number
+translate_job: requestlicenses = 2: Slurm cannot be asked for it
+translate_job: WantDocker: jobs in containers are not handed to Slurm
+translate_job: no line '------' on standard input, which parts two ads
+translate_job: sbatch: error: Invalid generic resource (gres) specification
+1
+2
+3
+JobStatus = 5
+HoldReasonCode = 6
+JobStatus = 5
+HoldReasonCode = 6
+";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_job_that_is_removed_or_held_is_cancelled_in_slurm() {
+    let told = session(
+        r#"
+        mkdir r r/queue r/log r/spool
+        cp -R "$slurm/router/condor_config" "$slurm/router/slurm_job.py" "$slurm/router/hooks" r
+        owner=$(id -un)
+        for number in 1 2; do
+            printf '%s\n' "ClusterId = $number" 'ProcId = 0' 'QDate = 1' "Owner = \"$owner\"" "User = \"$owner@localhost\"" \
+                'JobUniverse = 5' 'JobStatus = 1' 'WantSlurm = true' 'Cmd = "/bin/sleep"' 'Arguments = "600"' 'Iwd = "/"' \
+                >r/queue/$number.0.ad
+        done
+        htc-router-translate run --config-file r/condor_config --queue r/queue --period 1 >said 2>&1 &
+        router=$!
+        until [ "$(squeue -h | wc -l)" = 2 ]; do sleep 0.1; done
+        until [ -z "$(squeue -h)" ]; do
+            sed -i 's/^JobStatus = .*/JobStatus = 3/' r/queue/1.0.ad 2>/dev/null || :
+            sed -i 's/^JobStatus = .*/JobStatus = 5/' r/queue/2.0.ad 2>/dev/null || :
+            sleep 0.5
+        done
+        kill $router
+        wait $router || :
+        squeue -h -t all -o '%T'
+        "#,
+    );
+    let Some(told) = told else { return };
+    assert_eq!(told, "CANCELLED\nCANCELLED\n");
+}
+
+#[test]
+fn a_cluster_that_runs_is_not_started_again_and_one_that_was_stopped_is() {
+    let told = session(
+        r#"
+        "$slurm/cluster" start c 2>&1 | sed 's/.* runs already.*/runs already/'
+        first=$(cat c/short)
+        "$slurm/cluster" stop c
+        [ ! -e "$first" ] && "$slurm/cluster" start c && sinfo -h -o %a"#,
+    );
+    let Some(told) = told else { return };
+    assert_eq!(told, "runs already\nup\n");
 }

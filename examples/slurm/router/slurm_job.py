@@ -1,14 +1,47 @@
 """What the router hooks of this directory have in common: ads as text, job ads as batch scripts, and Slurm's answers."""
 
+import hashlib
+import math
 import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 import time
 
 # What squeue and scontrol call a job that will run again or still, and what has ended otherwise than by its own exit.
 WAITS = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
 RUNS = {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
+
+
+# What a job may ask for beside the requests that sbatch is told: HTCondor sets RequestDisk for every job, and nodes of
+# Slurm seldom tell how much they have.
+REQUESTS = {"requestcpus", "requestmemory", "requestgpus", "requestdisk"}
+# HTCondor's codes of why a job is held.
+TOO_LONG, OUT_OF_RESOURCES, NOT_STARTED, OTHER = 46, 34, 6, 1
+
+
+class Refused(Exception):
+    """Why a job is not handed in, or Slurm's no."""
+
+
+def hook(work):
+    """A hook: `work` has what stands on standard input; where it fails there is one message, and status 1."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.reconfigure(errors="surrogateescape")
+    try:
+        work(sys.stdin.read())
+    except (Refused, OSError, subprocess.SubprocessError) as why:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {why}")
+
+
+def parts(text):
+    """What stands before and after the line of dashes."""
+    first, dashes, second = text.partition("\n------\n")
+    if not dashes:
+        raise Refused("no line '------' on standard input, which parts two ads")
+    return first, second
 
 
 def read(text):
@@ -17,22 +50,40 @@ def read(text):
     for line in text.splitlines():
         name, equals, value = line.partition(" = ")
         if equals:
-            ad[name.strip().lower()] = value
+            ad[name.strip().lower()] = value.strip()
     return ad
+
+
+def value(ad, name):
+    """The text of a value: a literal as it stands, an expression evaluated; None where the job has none."""
+    text = ad.get(name.lower(), "undefined")
+    if not re.fullmatch(r'-?[0-9.]+|true|false|undefined|"([^"\\]|\\.)*"', text, re.I):
+        if not shutil.which("htc-classad-eval"):
+            raise Refused(f"{name} = {text}: no htc-classad-eval on PATH to evaluate it with")
+        lines = "".join(f"{one} = {what}\n" for one, what in ad.items())
+        text = run(["htc-classad-eval", "-quiet", "-ads", "-", "-af:V", name], lines)
+        if text in ("undefined", "error"):
+            raise Refused(f"{name} = {ad[name.lower()]}: that is {text}")
+    return None if text.lower() == "undefined" else text
 
 
 def string(ad, name, default=""):
     """A string attribute, without quotes and escapes."""
-    text = ad.get(name.lower(), "")
-    if not (len(text) >= 2 and text[0] == text[-1] == '"'):
+    text = value(ad, name)
+    if text is None:
         return default
+    if text[0] != '"':
+        raise Refused(f"{name} = {text}: that is no string")
     return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text[1:-1])
 
 
 def number(ad, name, default=0):
-    """A whole number; an expression that only a pool can evaluate counts as missing."""
-    text = ad.get(name.lower(), "")
-    return int(text) if re.fullmatch(r"-?\d+", text) else default
+    """A whole number; a fraction counts as the next larger one."""
+    text = value(ad, name)
+    try:
+        return default if text is None else math.ceil(float(text))
+    except ValueError:
+        raise Refused(f"{name} = {text}: that is no number") from None
 
 
 def quoted(text):
@@ -75,11 +126,22 @@ def environment(ad):
     return [tuple(pair.partition("=")[::2]) for pair in pairs if "=" in pair]
 
 
-def name_of(source):
-    """The name under which Slurm knows a job of the queue: the same however often it is routed in this second."""
-    return "htc-{}.{}-{}".format(
-        number(source, "ClusterId"), number(source, "ProcId"), number(source, "QDate")
-    )
+def refuse(source):
+    """What Slurm would not do as a pool does is refused; what is merely different is said."""
+    universe = number(source, "JobUniverse", 5)
+    if universe != 5:
+        raise Refused(f"JobUniverse = {universe}: only jobs of the vanilla universe (5) are handed to Slurm")
+    for name in ("WantDocker", "WantContainer"):
+        if (value(source, name) or "false").lower() != "false":
+            raise Refused(f"{name}: jobs in containers are not handed to Slurm")
+    if not string(source, "Cmd"):
+        raise Refused("the job has no Cmd")
+    for name in source:
+        if name.startswith("request") and name not in REQUESTS and number(source, name):
+            raise Refused(f"{name} = {source[name]}: Slurm cannot be asked for it")
+    for name in ("TransferInput", "TransferOutputRemaps"):
+        if string(source, name):
+            print(f"{name}: no file is moved, the job finds them where they lie", file=sys.stderr)
 
 
 def script(source):
@@ -90,6 +152,8 @@ def script(source):
             lines.append(f"export {name}={shlex.quote(value)}")
     iwd = string(source, "Iwd", "/")
     command = [os.path.join(iwd, string(source, "Cmd"))] + arguments(source)
+    # Slurm goes to /tmp where there is no such directory. Signal 53 is how it tells itself that it could not start a job.
+    lines.append(f"cd {shlex.quote(iwd)} && test -f {(what := shlex.quote(command[0]))} -a -x {what} || kill -53 $$")
     lines.append("exec " + " ".join(shlex.quote(word) for word in command))
     return "\n".join(lines) + "\n"
 
@@ -97,9 +161,10 @@ def script(source):
 def options(source):
     """What sbatch is told of a job."""
     iwd = string(source, "Iwd", "/")
-    told = [f"--job-name={name_of(source)}", f"--chdir={iwd}", "--export=NONE", "--no-requeue"]
+    told = [f"--chdir={iwd}", "--export=NONE", "--no-requeue", "--ntasks=1"]
     told.append(f"--cpus-per-task={number(source, 'RequestCpus', 1)}")
-    told.append("--ntasks=1")
+    if (gpus := number(source, "RequestGpus")) > 0:
+        told.append(f"--gpus={gpus}")
     if (memory := number(source, "RequestMemory")) > 0:
         told.append(f"--mem={memory}M")
     for option, attribute in (("--output", "Out"), ("--error", "Err"), ("--input", "In")):
@@ -115,50 +180,82 @@ def options(source):
 
 def run(command, text=None):
     """Standard output of a command; its failure is the hook's."""
-    done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, errors="surrogateescape", timeout=120
+        )
+    except FileNotFoundError:
+        raise Refused(f"no {command[0]} on PATH") from None
+    if done.returncode != 0:
+        raise Refused(done.stderr.strip() or f"{command[0]} ended with status {done.returncode}")
     return done.stdout.strip()
 
 
 def submit(source):
-    """Hands the job to Slurm; gives its number. A job that a hook before us has handed in is found by its name."""
-    there = run(["squeue", "--noheader", "--format=%i", f"--name={name_of(source)}", "--states=all"]).split()
-    if there:
-        return there[0]
-    return run(["sbatch", "--parsable", *options(source)], script(source)).partition(";")[0]
+    """Hands the job to Slurm; gives its number.
+
+    A job that a hook before us has handed in, and that lives or has ended by itself, is found by its name, which holds a
+    hash of what tells this job and this routing of it from all others: a job that was routed before has its SlurmJobId.
+    Without GlobalJobId and QDate nothing tells it from another of its number, and none is looked for.
+    """
+    refuse(source)
+    told, batch = options(source), script(source)
+    born = source.get("globaljobid") or source.get("qdate")
+    identity = [born or "", source.get("slurmjobid", ""), source.get("owner", ""), batch, *told]
+    token = hashlib.sha256("\0".join(identity).encode(errors="surrogateescape")).hexdigest()[:16]
+    name = f"htc-{number(source, 'ClusterId')}.{number(source, 'ProcId')}-{token}"
+    if born:
+        for job in run(["squeue", "--noheader", "--format=%i", "--me", f"--name={name}", "--states=all"]).split():
+            state, reason, _, sign = look(job)
+            if state in WAITS | RUNS or own_end(state, reason, sign):
+                return job
+    return run(["sbatch", "--parsable", f"--job-name={name}", *told], batch).partition(";")[0]
 
 
 def look(job):
-    """(state, exit status, signal) of a Slurm job; the state is None where Slurm knows it no more."""
-    done = subprocess.run(
-        ["scontrol", "--oneliner", "show", "job", str(job)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120,
-    )
-    if done.returncode != 0:
-        if "Invalid job id" in done.stderr:
-            return None, 0, 0
-        raise SystemExit(done.stderr)
-    told = dict(word.partition("=")[::2] for word in done.stdout.split())
+    """(state, reason, exit status, signal) of a Slurm job; the state is None where Slurm knows it no more."""
+    try:
+        told = run(["scontrol", "--oneliner", "show", "job", str(job)])
+    except Refused as why:
+        if "Invalid job id" in str(why):
+            return None, "", 0, 0
+        raise
+    told = dict(word.partition("=")[::2] for word in told.split())
     status, _, sign = told.get("ExitCode", "0:0").partition(":")
-    return told.get("JobState", ""), int(status), int(sign or 0)
+    return told.get("JobState", ""), told.get("Reason", ""), int(status), int(sign or 0)
+
+
+def own_end(state, reason, sign):
+    """Whether the job has ended by its own exit or signal; what could not be started is FAILED, too, by signal 53."""
+    if state == "FAILED" and reason == "JobLaunchFailure":
+        return 0 < sign < 32
+    return state == "COMPLETED" or state == "FAILED" and sign < 32
+
+
+def held(state, reason):
+    """Lines that hold the routed job, for what Slurm has done with it."""
+    code = {"TIMEOUT": TOO_LONG, "OUT_OF_MEMORY": OUT_OF_RESOURCES, "FAILED": NOT_STARTED}.get(state, OTHER)
+    if state is None:
+        why = "Slurm does not know the job any more"
+    elif state == "FAILED":
+        why = f"Slurm could not start the job ({reason}): Iwd, Cmd, In, Out and Err must be there on its node"
+    else:
+        why = f"Slurm ended the job: {state}"
+    return ["JobStatus = 5", f"HoldReason = {quoted(why)}", f"HoldReasonCode = {code}"]
 
 
 def status_of(job):
     """Lines that tell the routed job what has become of it in Slurm."""
-    state, status, sign = look(job)
+    state, reason, status, sign = look(job)
     lines = [f"SlurmState = {quoted(state or 'UNKNOWN')}"]
     if state in WAITS:
-        lines.append("JobStatus = 1")
-    elif state in RUNS:
-        lines.append("JobStatus = 2")
-    elif state in ("COMPLETED", "FAILED") or (state == "OUT_OF_MEMORY" and sign):
-        now = int(time.time())
-        lines += ["JobStatus = 4", f"CompletionDate = {now}", f"JobFinishedHookDone = {now}"]
-        # The shell of a batch script says 128 + n for a program that signal n has ended.
-        if sign:
-            lines += ["ExitBySignal = true", f"ExitSignal = {sign}"]
-        else:
-            lines += ["ExitBySignal = false", f"ExitCode = {status}", f"ExitStatus = {status}"]
-    else:
-        why = "Slurm does not know the job any more" if state is None else f"Slurm ended the job: {state}"
-        lines += ["JobStatus = 5", f"HoldReason = {quoted(why)}", "HoldReasonCode = 1"]
-    return lines
+        return lines + ["JobStatus = 1"]
+    if state in RUNS:
+        return lines + ["JobStatus = 2"]
+    if not own_end(state, reason, sign):
+        return lines + held(state, reason)
+    now = int(time.time())
+    lines += ["JobStatus = 4", f"CompletionDate = {now}", f"JobFinishedHookDone = {now}"]
+    if sign:
+        return lines + ["ExitBySignal = true", f"ExitSignal = {sign}"]
+    return lines + ["ExitBySignal = false", f"ExitCode = {status}", f"ExitStatus = {status}"]

@@ -83,7 +83,9 @@ fn hook_path(subject: &Subject<'_>, entry: &Entry, scope: Scope, findings: &mut 
     if path.is_empty() {
         return;
     }
-    if scope.elsewhere {
+    // What does not stand here may stand there; what stands here is looked at, blanks in its path or not.
+    let file = Path::new(OsStr::from_bytes(&path));
+    if scope.elsewhere && !(file.is_absolute() && subject.world.stat(file).is_ok()) {
         // The files are for another machine; only what is wrong everywhere is told.
         let words: Vec<&[u8]> = path.fields().collect();
         if words.len() > 1 && words.first().is_some_and(|word| word.starts_with(b"/")) {
@@ -96,13 +98,8 @@ fn hook_path(subject: &Subject<'_>, entry: &Entry, scope: Scope, findings: &mut 
                 ),
                 "let the hook be a script that calls another with arguments".to_owned(),
             ));
-            return;
         }
-        // What does not stand here may stand there; what stands here is looked at.
-        let file = Path::new(OsStr::from_bytes(&path));
-        if !file.is_absolute() || subject.world.stat(file).is_err() {
-            return;
-        }
+        return;
     }
     if let Err(refusal) = path_check::check(subject.world, &path) {
         findings.push(subject.finding("hook-refused", &entry.current, whole, refusal.to_string(), None));
