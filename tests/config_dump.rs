@@ -643,14 +643,17 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
 fn a_hook_that_stands_here_is_looked_at_in_files_for_elsewhere_too() {
     let place = Place::new("STARTER_JOB_HOOK_KEYWORD = KW\n");
     place.write("hook", "#!/bin/sh\n");
-    let hook = place.path().join("hook");
+    place.write("a hook", "#!/bin/sh\n");
     let text = format!(
-        "STARTER_JOB_HOOK_KEYWORD = KW\nKW_HOOK_PREPARE_JOB = {}\nKW_HOOK_JOB_EXIT = /no/such/hook\n",
-        hook.display()
+        "STARTER_JOB_HOOK_KEYWORD = KW\nKW_HOOK_PREPARE_JOB = {0}/hook\nKW_HOOK_JOB_EXIT = /no/such/hook\n\
+         KW_HOOK_UPDATE_JOB_INFO = {0}/a hook\n",
+        place.path().display()
     );
     place.write("elsewhere", text);
     let (out, _, status) = place.run(["lint", "elsewhere"]);
-    assert_eq!((out.matches("[hook-refused]").count(), status), (1, 1), "{out}");
+    // The blank is part of a name: no arguments are meant.
+    assert_eq!((out.matches("[hook-refused]").count(), status), (2, 1), "{out}");
+    assert!(!out.contains("[hook-path]"), "{out}");
     assert!(out.starts_with("elsewhere:2:"), "{out}");
 }
 
