@@ -87,8 +87,7 @@ fn a_pilot_in_an_allocation_runs_the_jobs_of_a_queue() {
 #[test]
 fn a_pilot_takes_no_job_when_its_allocation_is_about_to_end() {
     let warning = [("WARNING", "50")];
-    // Slurm's own signal would come before the pilot has begun.
-    let words = ["sqlite", "500", "--time=1", "--ntasks=2", "--signal=B:USR2@1"];
+    let words = ["sqlite", "500", "--time=1", "--ntasks=2"];
     let Some(told) = example("pilot/run", &words, &warning) else { return };
     assert!(told.contains("pilot: the allocation ends soon: no more jobs\n"), "{told}");
     assert!(told.lines().any(|line| line.split_whitespace().nth(1) == Some("new")), "{told}");
