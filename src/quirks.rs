@@ -111,7 +111,7 @@ quirks! {
     OfflineOnlyGrows, "offline-only-grows",
         "a reconfiguration only adds to what OFFLINE_MACHINE_RESOURCE_X takes off: ids off line at the start never come back", "p53";
     RequireIgnoredStatic, "require-ignored-static",
-        "a slot that does not split takes a fetched job whatever its RequireGPUs says of the slot's cards", "Resource.cpp";
+        "a slot that does not split takes a job whatever its RequireGPUs says of the slot's cards", "Resource.cpp";
     DeviceIndexIsTruth, "device-index-is-truth",
         "`gpus=1:1` takes the first card of which properties are known, not the second: a number that is not 0 is true for each",
         "ResAttributes.cpp DevIdMatches";

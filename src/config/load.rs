@@ -1,5 +1,6 @@
 //! Reading a whole configuration: options, the result, and what is said when it fails.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -232,7 +233,8 @@ pub struct Attempt {
 
 impl Config {
     /// Reads all sources in the reference's order (`real_config`, condor_config.cpp). [`Config::is_strict`] says in which mode
-    /// ClassAds are to be read and evaluated with it.
+    /// ClassAds are to be read and evaluated with it. What the reference says several times, since it looks several times, is
+    /// one warning.
     ///
     /// # Errors
     /// A source that cannot be read, or a statement that is wrong: the error carries the reference's words, the place
@@ -245,7 +247,11 @@ impl Config {
         let Attempt { config, warnings, error, .. } = Config::attempt(world, who, options);
         match error {
             Some(error) => Err(error),
-            None => Ok((config, warnings)),
+            None => {
+                let mut said = BTreeSet::new();
+                let is_new = |warning: &Warning| said.insert(warning.text.clone());
+                Ok((config, warnings.into_iter().filter(is_new).collect()))
+            }
         }
     }
 

@@ -18,8 +18,10 @@ pub struct Journal<T> {
 /// A piece of a journal that holds no record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Its bytes in the file.
+    /// Where in the file.
     pub place: Range<usize>,
+    /// What stands there.
+    pub piece: Vec<u8>,
     /// What is wrong with it.
     pub flaw: Flaw,
 }
@@ -53,7 +55,9 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Journal<T> {
         };
         match record {
             Ok(record) => journal.records.push(record),
-            Err(flaw) => journal.damage.push(Damage { place: start..end, flaw }),
+            Err(flaw) => {
+                journal.damage.push(Damage { place: start..end, piece: bytes[start..end].to_vec(), flaw });
+            }
         }
         start = end;
     }

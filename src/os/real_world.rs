@@ -35,6 +35,7 @@ pub struct RealWorld {
     random: Cell<u64>,
     utc: bool,
     strict: bool,
+    until: Option<Tick>,
 }
 
 impl Default for RealWorld {
@@ -53,7 +54,7 @@ impl RealWorld {
             // Without /dev: still different from run to run.
             Err(_) => clock::now().monotonic_us ^ (u64::from(std::process::id()) << 40),
         };
-        RealWorld { fixed: None, random: Cell::new(seed), utc: false, strict: false }
+        RealWorld { fixed: None, random: Cell::new(seed), utc: false, strict: false, until: None }
     }
 
     /// The same, with the wall clock standing at this time.
@@ -72,6 +73,12 @@ impl RealWorld {
     #[must_use]
     pub fn in_utc(self) -> Self {
         RealWorld { utc: true, ..self }
+    }
+
+    /// The same, with commands that are killed at this instant at the latest (`--timeout`).
+    #[must_use]
+    pub fn until(self, until: Option<Tick>) -> Self {
+        RealWorld { until, ..self }
     }
 
     /// The same in strict mode (`STRICT_CLASSAD_EVALUATION`), or in condor mode, in which it begins.
@@ -185,7 +192,7 @@ impl World for RealWorld {
     }
 
     fn run(&self, command: &Command) -> io::Result<CommandOutput> {
-        run(command)
+        run(command, self.until)
     }
 
     fn account_by_name(&self, name: &[u8]) -> Option<Account> {
@@ -213,9 +220,9 @@ impl World for RealWorld {
     }
 }
 
-/// Runs a command to its end. What is left of its process group is killed then, as all of it is when the time is over,
+/// Runs a command to its end, or until that instant. What is left of its process group is killed then, as all of it is when the time is over,
 /// when it has written too much and when a signal ends us.
-fn run(command: &Command) -> io::Result<CommandOutput> {
+fn run(command: &Command, until: Option<Tick>) -> io::Result<CommandOutput> {
     let name = command.argv.first().ok_or(Errno::EINVAL)?;
     let program = find(name).ok_or(Errno::ENOENT)?;
     let mut spec = ChildSpec::new(program);
@@ -240,6 +247,7 @@ fn run(command: &Command) -> io::Result<CommandOutput> {
     let interrupts = Interrupts::new()?;
     let spawned = Spawner::new()?.spawn(spec).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
     let deadline = clock::tick().plus(command.timeout);
+    let deadline = until.map_or(deadline, |until| until.min(deadline));
     collect(spawned, command.output_limit, deadline, &interrupts)
 }
 

@@ -24,6 +24,7 @@
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
 //! | `job` | slot job pid exit verdict reason | from the starter: the job runs (`started` and pid), is over or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
 //! | `log` | reason | from the job router: a line of its log |
+//! | `note` | reason | something that was done, and went well |
 //! | `warning` | slot hook pid job verdict reason | anything a user should look at; the verdict is the id of a quirk |
 
 use std::time::Duration;
@@ -32,6 +33,7 @@ use serde::Serialize;
 
 use crate::os::Outlet;
 use crate::process::Exit;
+use crate::text::one_line::one_line;
 use crate::text::words;
 use crate::time::{Now, Tick};
 
@@ -74,6 +76,8 @@ words! {
         Job => "job",
         /// A line that a job router logs.
         Log => "log",
+        /// Something that was done, and went well.
+        Note => "note",
         /// Something a user should look at.
         Warning => "warning",
     }
@@ -239,8 +243,7 @@ impl Event {
         line += self.kind.word();
         let mut part = |lead: &str, text: &str| {
             line += lead;
-            text.chars()
-                .for_each(|c| if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) });
+            line += &one_line(text);
         };
         if let (Some(state), Some(activity)) = (self.state, self.activity) {
             part(" ", state);

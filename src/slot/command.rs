@@ -7,12 +7,14 @@ use bstr::BString;
 
 use super::claim::{Kind, Phase};
 use super::core::Core;
+use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Notice, SlotKey, VacateReason};
 use super::policy::PREEMPTING_USER_PRIO;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
+use super::unfit::Unfit;
 use crate::classad::ClassAd;
 use crate::quirks::Quirk;
 use crate::world::Frozen;
@@ -127,31 +129,19 @@ impl ExecutionPoint {
         let Some(slot) = slots.get_mut(&key) else { return };
         let rank = slot.look(core, Some(&request.job), |context| context.real("Rank")).unwrap_or(0.0);
         if splits {
-            let child = self.carve(key, &mut request.job).and_then(|child| {
-                let willing = self
-                    .slots
-                    .get_mut(&child)
-                    .is_some_and(|slot| slot.is_willing_to_run(&self.core, &request.job));
-                if willing {
-                    return Ok(child);
-                }
-                self.core.gone.push(child);
-                Err("the dynamic slot does not take the job".to_owned())
-            });
-            match child {
+            match self.carve_for_claim(key, &mut request.job) {
                 Ok(child) => self.with_slot(child, |slot, core| slot.accept_claim(core, request, rank)),
-                Err(reason) => {
-                    self.core.warn(Some(key), format!("claim refused: {reason}"));
+                Err(unfit) => {
+                    self.core.warn(Some(key), format!("claim refused: {}", unfit.reason));
                     self.with_slot(key, Slot::abort_claim);
                 }
             }
             return;
         }
-        if slot.kind == SlotKind::Static && !slot.is_willing_to_run(core, &request.job) {
-            let world = core.world.clone();
-            let world = Frozen { world: &*world, now: core.now };
-            let reason = slot.in_one_line(&world, &request.job);
-            core.warn(Some(key), format!("claim refused: {reason}"));
+        if slot.kind == SlotKind::Static
+            && let Err(unfit) = slot.is_willing_to_claim(core, &request.job)
+        {
+            core.warn(Some(key), format!("claim refused: {}", unfit.reason));
             return slot.abort_claim(core);
         }
         if slot.state == State::Claimed {
@@ -224,12 +214,27 @@ impl Slot {
     }
 
     /// Whether the slot's Requirements hold for the job (`willingToRun`); undefined is no.
-    fn is_willing_to_run(&mut self, core: &Core, job: &ClassAd) -> bool {
+    pub(super) fn is_willing_to_run(&mut self, core: &Core, job: &ClassAd) -> Result<(), Unfit> {
         self.restore_requirements(core);
         let world = Frozen { world: &*core.world, now: core.now };
-        let taken = if self.kind == SlotKind::Dynamic { self.with_consumption(job, &world) } else { None };
+        let taken = match self.kind {
+            SlotKind::Dynamic => self.with_consumption(&self.live, job, &world),
+            SlotKind::Static | SlotKind::Partitionable => None,
+        };
         let job = taken.as_ref().unwrap_or(job);
-        self.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true)
+        match self.look(core, Some(job), |context| context.boolean("Requirements")) {
+            Some(true) => Ok(()),
+            _ => Err(self.unfit_for(core, job)),
+        }
+    }
+
+    /// The same for a claim of a slot that does not split, whose cards have to be good enough as well.
+    fn is_willing_to_claim(&mut self, core: &mut Core, job: &ClassAd) -> Result<(), Unfit> {
+        self.is_willing_to_run(core, job)?;
+        match has_devices(self, core, job) {
+            Err(_) if core.has(Quirk::RequireIgnoredStatic, self.key) => Ok(()),
+            found => found,
+        }
     }
 
     /// MATCH_INFO: the slot waits for the claimer, at most MATCH_TIMEOUT.
@@ -299,8 +304,9 @@ impl Slot {
         }
         let world = core.world.clone();
         let world = Frozen { world: &*world, now: core.now };
-        if waiting.is_some() {
-            self.drop_waiting(core, "a claim of higher rank takes its place");
+        if let Some(than) = waiting {
+            let kind = if rank > than { "higher" } else { "the same" };
+            self.drop_waiting(core, &format!("a claim of {kind} rank takes its place"));
         }
         let mut claim = core.new_claim(Kind::Requested);
         claim.wait_for_request(request, rank, &world);
@@ -325,8 +331,9 @@ impl Slot {
             return core.warn(Some(self.key), reason);
         }
         core.counters.activation_requests.count(core.now.epoch());
-        if !self.is_willing_to_run(core, &job) {
-            return core.warn(Some(self.key), "activation refused: the slot does not match the job");
+        if let Err(unfit) = self.is_willing_to_run(core, &job) {
+            let reason = format!("activation refused: the slot does not match the job: {}", unfit.reason);
+            return core.warn(Some(self.key), reason);
         }
         let rank = self.look(core, Some(&job), |context| context.real("Rank")).unwrap_or(0.0);
         let world = core.world.clone();

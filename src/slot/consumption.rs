@@ -4,16 +4,20 @@
 use super::resources::{Amounts, Custom};
 use super::single::Slot;
 use crate::classad::{ClassAd, Context, Value};
-use crate::quirks::Quirk;
 use crate::world::World;
 
 /// Least part of a processor that a dynamic slot gets.
 const LEAST_CPUS: f64 = 1.0 / 128.0;
 
 impl Slot {
-    /// The job as a dynamic slot looks at it: its requests are what it takes; what it asked for stands in `_cp_orig_`
+    /// The job as a dynamic slot with this ad looks at it: its requests are what it takes; what it asked for stands in `_cp_orig_`
     /// (`cp_override_requested`).
-    pub(super) fn with_consumption(&self, job: &ClassAd, world: &dyn World) -> Option<ClassAd> {
+    pub(super) fn with_consumption(
+        &self,
+        live: &ClassAd,
+        job: &ClassAd,
+        world: &dyn World,
+    ) -> Option<ClassAd> {
         if !self.plan.consumption {
             return None;
         }
@@ -21,7 +25,7 @@ impl Slot {
         for asset in self.assets() {
             let request = format!("Request{asset}");
             let Some(asked) = job.get(request.as_str()) else { continue };
-            let taken = consumed(self, &job, &asset, world).unwrap_or(-1.0);
+            let taken = consumed(live, &job, &asset, world).unwrap_or(-1.0);
             job.insert(format!("_cp_orig_{request}").as_str(), asked);
             let value = if taken.fract() == 0.0 { Value::Int(taken as i64) } else { Value::Real(taken) };
             job.set(request.as_str(), value);
@@ -37,7 +41,7 @@ impl Slot {
     /// What a dynamic slot for the job gets.
     pub(super) fn consumption(&self, job: &ClassAd, world: &dyn World) -> Result<Amounts, String> {
         let of = |asset: &str| {
-            consumed(self, job, asset, world)
+            consumed(&self.live, job, asset, world)
                 .filter(|taken| *taken >= 0.0)
                 .ok_or_else(|| format!("CONSUMPTION_{asset} gives no number of 0 or more for the job"))
         };
@@ -65,7 +69,7 @@ impl Slot {
 }
 
 /// Consumption<Asset> of the slot for a job; a request that is missing counts as 0 (`cp_compute_consumption`).
-fn consumed(slot: &Slot, job: &ClassAd, asset: &str, world: &dyn World) -> Option<f64> {
+fn consumed(live: &ClassAd, job: &ClassAd, asset: &str, world: &dyn World) -> Option<f64> {
     let request = format!("Request{asset}");
     let mut job = job.clone();
     // What a schedd put in comes before what the job says.
@@ -75,10 +79,5 @@ fn consumed(slot: &Slot, job: &ClassAd, asset: &str, world: &dyn World) -> Optio
     if !job.contains(request.as_str()) {
         job.set(request.as_str(), 0i64);
     }
-    Context::new(world).my(&slot.live).target(&job).real(format!("Consumption{asset}"))
-}
-
-/// Whether 25.14's loss of a job's Require<Tag> under a consumption policy is wanted.
-pub(super) fn drops_require(slot: &Slot, core: &mut super::core::Core) -> bool {
-    slot.plan.consumption && core.has(Quirk::ConsumptionDropsRequire, slot.key)
+    Context::new(world).my(live).target(&job).real(format!("Consumption{asset}"))
 }

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::core::Core;
-use super::devices::Constraint;
+use super::device_choice::choose;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Notice, SlotKey, StarterSignal};
 use super::resources::{Amounts, Custom};
 use super::settings::{SlotHooks, SlotKind, SlotPlan};
 use super::single::Slot;
+use super::unfit::Unfit;
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
+use crate::quirks::Quirk;
 use crate::world::Frozen;
+
+/// What a claim of a partitionable slot is told whose job the dynamic slot is not for.
+const DOES_NOT_TAKE: &str = "the dynamic slot does not take the job";
 
 /// What a partitionable slot lists of its children, beside resources and STARTD_PARTITIONABLE_SLOT_ATTRS.
 const ROLLUP: [&str; 10] = [
@@ -63,50 +68,36 @@ impl Slot {
 
     /// Unchanging attributes: those of the parent, but for what is its own.
     pub(super) fn take_plan_as_child(&mut self, plan: &SlotPlan) {
-        let mut of_parent = ClassAd::new();
-        plan.amounts.publish_static(&mut of_parent);
-        let own = |ad: &ClassAd| {
-            let mut ad = ad.clone();
-            of_parent.names().for_each(|name| drop(ad.remove(name)));
-            if let Some(Value::Str(name)) = ad.get("Name").and_then(|expr| expr.as_literal()) {
-                let name = BString::from(<_ as AsRef<[u8]>>::as_ref(&name).to_vec());
-                let at = name.iter().position(|&byte| byte == b'@').unwrap_or(name.len());
-                let mut full = BString::from(self.id.as_str());
-                full.extend_from_slice(&name[at..]);
-                ad.set("Name", Value::from(full));
-            }
-            ad.remove("PartitionableSlot");
-            ad.set("DynamicSlot", true);
-            ad.set("SlotType", Value::from(BString::from("Dynamic")));
-            ad.set("ParentSlotId", i64::from(self.key.number));
-            ad.set("DSlotId", i64::from(self.key.sub));
-            ad.set("PslotRollupInformation", true);
-            self.amounts.publish_static(&mut ad);
-            Arc::new(ad)
-        };
-        self.statics = own(&plan.statics);
-        self.config = own(&plan.config);
+        let own = Own::new(plan, self.key, &self.id, &self.amounts);
+        let (statics, config) = (own.over(&plan.statics), own.over(&plan.config));
+        (self.statics, self.config) = (Arc::new(statics), Arc::new(config));
     }
-}
 
-impl ExecutionPoint {
-    /// Carves a dynamic slot for the job out of a partitionable one, or out of a dynamic one with all that it takes along.
-    /// Rounding edits the job's requests.
-    pub(super) fn carve(&mut self, key: SlotKey, job: &mut ClassAd) -> Result<SlotKey, String> {
-        let used: Vec<u32> = self.slots.of_number(key.number).map(|slot| slot.key.sub).collect();
-        let sub = (1..).find(|sub| !used.contains(sub)).unwrap_or(u32::MAX);
-        let ExecutionPoint { core, slots, .. } = self;
-        let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".into()) };
-        // A slot that is matched is closed to all but its claim (`Resource::willingToRun`).
-        parent.restore_requirements(core);
+    /// What a dynamic slot for the job would have. Rounding edits the job's requests.
+    fn share_for(&self, core: &Core, job: &mut ClassAd) -> Result<Amounts, Unfit> {
+        let world = Frozen { world: &*core.world, now: core.now };
+        self.round_requests(core, job)?;
+        let mut amounts = match self.plan.consumption {
+            true => self.consumption(job, &world)?,
+            false => requested(&Context::new(&world).my(job).target(&self.live), &self.amounts)?,
+        };
+        match self.plan.consumption && core.has_silently(Quirk::ConsumptionDropsRequire) {
+            true => choose(&mut amounts, self, core, &ClassAd::new())?,
+            false => choose(&mut amounts, self, core, job)?,
+        }
+        Ok(amounts)
+    }
+
+    /// MODIFY_REQUEST_EXPR_...: a job whose rounded requests are too much is taken with its own, unless
+    /// MUST_MODIFY_REQUEST_EXPRS forbids that.
+    fn round_requests(&self, core: &Core, job: &mut ClassAd) -> Result<(), Unfit> {
+        let world = Frozen { world: &*core.world, now: core.now };
         let mut edited = job.clone();
-        let shared = core.world.clone();
-        let world = Frozen { world: &*shared, now: core.now };
         for (name, expr) in
-            ["RequestCpus", "RequestDisk", "RequestMemory"].into_iter().zip(&parent.plan.modify_request)
+            ["RequestCpus", "RequestDisk", "RequestMemory"].into_iter().zip(&self.plan.modify_request)
         {
             let Some(expr) = expr else { continue };
-            let value = Context::new(&world).my(job).target(&parent.live).eval(expr);
+            let value = Context::new(&world).my(job).target(&self.live).eval(expr);
             let number = match value {
                 Value::Int(number) => number,
                 Value::Real(number) => number as i64,
@@ -115,24 +106,97 @@ impl ExecutionPoint {
             edited.set(name, number);
         }
         let fits = |job: &ClassAd| {
-            parent.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true)
+            self.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true)
         };
         if fits(&edited) {
             *job = edited;
-        } else if parent.plan.must_modify || !fits(job) {
-            return Err("what it asks for, rounded, is more than the slot has left".into());
+            return Ok(());
         }
-        let mut amounts = match parent.plan.consumption {
-            true => parent.consumption(job, &world)?,
-            false => {
-                let context = Context::new(&world).my(job).target(&parent.live);
-                requested(&context, &parent.amounts)?
-            }
-        };
-        match super::consumption::drops_require(parent, core) {
-            true => choose(&mut amounts, parent, core, &ClassAd::new())?,
-            false => choose(&mut amounts, parent, core, job)?,
+        if !fits(job) {
+            return Err(self.unfit_for(core, job));
         }
+        match self.plan.must_modify {
+            true => Err(self.unfit_for(core, &edited).after("its requests are rounded")),
+            false => Ok(()),
+        }
+    }
+
+    /// Why a dynamic slot that has this of the present one would not take the job: DSLOT_REQUIREMENTS_CLAUSES. Whoever claims is
+    /// refused then; of a fetched job nobody asks it.
+    fn unfit_as_child(&self, core: &Core, job: &ClassAd, amounts: &Amounts) -> Option<Unfit> {
+        let world = Frozen { world: &*core.world, now: core.now };
+        let key = SlotKey { sub: 1, ..self.key };
+        let id = format!("{}_1", self.id);
+        let own = Own::new(&self.plan, key, &id, amounts);
+        let mut ad = self.live.clone();
+        ad.chain(Some(Arc::new(own.over(&self.plan.config))));
+        amounts.publish_dynamic(&mut ad, false, &core.offline);
+        ad.insert("Requirements", self.plan.child_requirements.whole.clone());
+        let taken = self.with_consumption(&ad, job, &world);
+        let job = taken.as_ref().unwrap_or(job);
+        let takes = Context::new(&world).my(&ad).target(job).boolean("Requirements") == Some(true);
+        (!takes).then(|| Unfit::of(&ad, job, &world).after(DOES_NOT_TAKE))
+    }
+
+    /// Carves a dynamic slot for the job in thought; the inner one is why a claim would be refused all the same.
+    pub(super) fn try_split(&self, core: &Core, job: &ClassAd) -> Result<Option<Unfit>, Unfit> {
+        let mut job = job.clone();
+        let amounts = self.share_for(core, &mut job)?;
+        Ok(self.unfit_as_child(core, &job, &amounts))
+    }
+}
+
+/// What a dynamic slot has otherwise than its parent.
+struct Own<'a> {
+    key: SlotKey,
+    id: &'a str,
+    amounts: &'a Amounts,
+    of_parent: ClassAd,
+}
+
+impl<'a> Own<'a> {
+    fn new(plan: &SlotPlan, key: SlotKey, id: &'a str, amounts: &'a Amounts) -> Self {
+        let mut of_parent = ClassAd::new();
+        plan.amounts.publish_static(&mut of_parent);
+        Own { key, id, amounts, of_parent }
+    }
+
+    /// An ad of the parent as that of the dynamic slot.
+    fn over(&self, ad: &ClassAd) -> ClassAd {
+        let mut ad = ad.clone();
+        self.of_parent.names().for_each(|name| drop(ad.remove(name)));
+        if let Some(Value::Str(name)) = ad.get("Name").and_then(|expr| expr.as_literal()) {
+            let name = BString::from(<_ as AsRef<[u8]>>::as_ref(&name).to_vec());
+            let at = name.iter().position(|&byte| byte == b'@').unwrap_or(name.len());
+            let mut full = BString::from(self.id);
+            full.extend_from_slice(&name[at..]);
+            ad.set("Name", Value::from(full));
+        }
+        ad.remove("PartitionableSlot");
+        ad.set("DynamicSlot", true);
+        ad.set("SlotType", Value::from(BString::from("Dynamic")));
+        ad.set("ParentSlotId", i64::from(self.key.number));
+        ad.set("DSlotId", i64::from(self.key.sub));
+        ad.set("PslotRollupInformation", true);
+        self.amounts.publish_static(&mut ad);
+        ad
+    }
+}
+
+impl ExecutionPoint {
+    /// Carves a dynamic slot for the job out of a partitionable one, or out of a dynamic one with all that it takes along.
+    /// Rounding edits the job's requests.
+    pub(super) fn carve(&mut self, key: SlotKey, job: &mut ClassAd) -> Result<SlotKey, Unfit> {
+        let used: Vec<u32> = self.slots.of_number(key.number).map(|slot| slot.key.sub).collect();
+        let sub = (1..).find(|sub| !used.contains(sub)).unwrap_or(u32::MAX);
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".to_owned().into()) };
+        // A slot that is matched is closed to all but its claim (`Resource::willingToRun`).
+        parent.restore_requirements(core);
+        if parent.plan.consumption {
+            core.has(Quirk::ConsumptionDropsRequire, key);
+        }
+        let amounts = parent.share_for(core, job)?;
         parent.amounts.take(&amounts);
         let child = Slot::child(parent, sub, amounts, core);
         parent.refresh(core);
@@ -146,6 +210,16 @@ impl ExecutionPoint {
         Ok(child_key)
     }
 
+    /// Carves a dynamic slot for a claim, which has to take the job.
+    pub(super) fn carve_for_claim(&mut self, key: SlotKey, job: &mut ClassAd) -> Result<SlotKey, Unfit> {
+        let child = self.carve(key, job)?;
+        let Some(slot) = self.slots.get_mut(&child) else { return Ok(child) };
+        slot.is_willing_to_run(&self.core, job).map(|()| child).map_err(|unfit| {
+            self.core.gone.push(child);
+            unfit.after(DOES_NOT_TAKE)
+        })
+    }
+
     /// The slot that a job given to this one would run in: itself, or a dynamic slot that is carved out of it for the job. It is
     /// not claimed. 25.14 tells REPLY_FETCH of the slot that is carved up (quirk accept-before-dslot).
     ///
@@ -153,7 +227,7 @@ impl ExecutionPoint {
     /// The job does not fit, in words.
     pub fn slot_for(&mut self, key: SlotKey, job: &ClassAd) -> Result<SlotKey, String> {
         let splits = self.slots.get(&key).is_some_and(|slot| slot.kind == SlotKind::Partitionable);
-        if splits { self.carve(key, &mut job.clone()) } else { Ok(key) }
+        if splits { self.carve(key, &mut job.clone()).map_err(|unfit| unfit.reason) } else { Ok(key) }
     }
 
     /// Takes away dynamic slots that are free; what they had goes back.
@@ -246,54 +320,6 @@ fn requested(context: &Context<'_>, parent: &Amounts) -> Result<Amounts, String>
         custom: custom.collect(),
         backfill: parent.backfill,
     })
-}
-
-/// Whether a slot that does not split has the devices that a job asks for.
-pub(super) fn has_devices(slot: &Slot, core: &Core, job: &ClassAd) -> Result<(), String> {
-    if slot.amounts.custom.iter().all(|custom| custom.devices.is_none()) {
-        return Ok(());
-    }
-    let context = Context::new(&*core.world).my(job).target(&slot.live);
-    let mut wanted = slot.amounts.clone();
-    for custom in &mut wanted.custom {
-        custom.quantity = context.real(format!("Request{}", custom.tag)).unwrap_or(0.0).max(0.0);
-    }
-    choose(&mut wanted, slot, core, job)
-}
-
-/// Chooses devices for a dynamic slot, those that the job's Require<Tag> holds for.
-fn choose(amounts: &mut Amounts, parent: &Slot, core: &Core, job: &ClassAd) -> Result<(), String> {
-    let world = Frozen { world: &*core.world, now: core.now };
-    for custom in amounts.custom.iter_mut().filter(|custom| custom.quantity > 0.0) {
-        let Some(devices) = &custom.devices else { continue };
-        let require = match custom.tag.as_str() {
-            "GPUs" => "RequireGPUs".to_owned(),
-            tag => format!("Require{tag}"),
-        };
-        let wanted = match job.get(require.as_str()) {
-            Some(expr) => Constraint::of_job(&expr, job, &world),
-            None => Constraint::None,
-        };
-        let mine = parent.amounts.custom.iter().find(|mine| mine.tag == custom.tag);
-        let free = mine.map(|mine| mine.available(&core.offline)).unwrap_or_default();
-        let free: Vec<usize> =
-            free.into_iter().filter(|index| !parent.is_contested(&custom.tag, *index)).collect();
-        let free = parent.amounts.in_order(free, devices);
-        let fit = free.into_iter().filter(|index| devices.fits(*index, &wanted, &world, core.quirks()));
-        let count = custom.quantity as usize;
-        custom.bound = fit.take(count).collect();
-        custom.bound.sort_unstable();
-        if custom.bound.len() < count {
-            let (tag, found) = (&custom.tag, custom.bound.len());
-            return Err(match wanted {
-                Constraint::None => format!("{found} of {count} {tag} are free"),
-                _ => format!(
-                    "{require} holds for {found} of the {tag} that are free, and {count} are asked for"
-                ),
-            });
-        }
-    }
-    Ok(())
 }
 
 impl SlotKind {

@@ -1,13 +1,16 @@
 //! Why a slot would or would not take a job: which conditions are not true, and the values they saw.
 
+use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{add_requests, why_refused};
 use super::interface::SlotKey;
 use super::settings::SlotKind;
 use super::single::Slot;
+use super::unfit::Unfit;
 use serde::Serialize;
 
 use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::quirks::Quirk;
 use crate::world::{Frozen, World};
 
 /// What a slot says to a job that nobody has fetched.
@@ -19,6 +22,28 @@ pub struct Offer {
     pub reason: String,
     /// The conditions that are not true.
     pub details: Vec<Clause>,
+    /// Why a claim for the job would be refused all the same: the dynamic slot would not take it, which nobody asks of a fetched
+    /// job.
+    pub unfit_to_claim: Option<Unfit>,
+}
+
+impl Offer {
+    fn refused(unfit: Unfit) -> Self {
+        let Unfit { reason, clauses } = unfit;
+        Offer { accepted: false, reason, details: clauses, unfit_to_claim: None }
+    }
+
+    fn accepted(rank: f64, unfit_to_claim: Option<Unfit>) -> Self {
+        Offer { accepted: true, reason: format!("rank {rank}"), details: Vec::new(), unfit_to_claim }
+    }
+
+    /// What whoever claims is told, not a fetch hook.
+    pub fn to_a_claim(self) -> Self {
+        match self.unfit_to_claim {
+            Some(unfit) => Offer::refused(unfit),
+            None => self,
+        }
+    }
 }
 
 /// A condition that is not true.
@@ -57,16 +82,22 @@ impl ExecutionPoint {
         if slot.kind == SlotKind::Static {
             add_requests(&mut job);
         }
-        let world = Frozen { world: &*self.core.world, now: self.core.now };
-        let context = Context::new(&world).my(&slot.live).target(&job);
-        let accepted = slot.broken.is_none() && context.boolean("Requirements") == Some(true);
-        let details = if accepted { Vec::new() } else { untrue(&slot.live, &context) };
-        let reason = if accepted {
-            format!("rank {}", context.real("Rank").unwrap_or(0.0))
-        } else {
-            slot.in_one_line(&world, &job)
+        let core = &self.core;
+        let (takes, rank) = slot.look(core, Some(&job), |context| {
+            (context.boolean("Requirements") == Some(true), context.real("Rank").unwrap_or(0.0))
+        });
+        if slot.broken.is_some() || !takes {
+            return Some(Offer::refused(slot.unfit_for(core, &job)));
+        }
+        let tried = match slot.kind {
+            SlotKind::Partitionable => slot.try_split(core, &job),
+            _ if core.has_silently(Quirk::RequireIgnoredStatic) => Ok(None),
+            SlotKind::Static | SlotKind::Dynamic => has_devices(slot, core, &job).map(|()| None),
         };
-        Some(Offer { accepted, reason, details })
+        Some(match tried {
+            Ok(unfit) => Offer::accepted(rank, unfit),
+            Err(unfit) => Offer::refused(unfit),
+        })
     }
 
     /// An attribute has this value in all slots from now on, whatever is published of it.
@@ -80,14 +111,10 @@ impl ExecutionPoint {
 /// What a slot that is known by its ad alone would say to the job, were it free.
 pub fn consider_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Offer {
     let context = Context::new(world).my(slot).target(job);
-    let accepted = context.boolean("Requirements") == Some(true);
-    let details = if accepted { Vec::new() } else { untrue(slot, &context) };
-    let reason = if accepted {
-        format!("rank {}", context.real("Rank").unwrap_or(0.0))
-    } else {
-        why_refused(slot, job, world)
-    };
-    Offer { accepted, reason, details }
+    match context.boolean("Requirements") {
+        Some(true) => Offer::accepted(context.real("Rank").unwrap_or(0.0), None),
+        _ => Offer::refused(Unfit::of(slot, job, world)),
+    }
 }
 
 /// A policy expression as it stands and what it says now.
@@ -187,7 +214,7 @@ impl Slot {
 }
 
 /// All conditions of Requirements that are not true, each with the attribute that it stands in.
-fn untrue(ad: &ClassAd, context: &Context<'_>) -> Vec<Clause> {
+pub(super) fn untrue(ad: &ClassAd, context: &Context<'_>) -> Vec<Clause> {
     let mut found = Vec::new();
     if let Some(expr) = ad.get("Requirements") {
         collect((ad, "Requirements"), context, (&expr, 0), &mut found);
@@ -228,7 +255,7 @@ fn collect(
     });
 }
 
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}...", &text[..at]),
         None => text.to_owned(),

@@ -8,6 +8,7 @@ use rustc_hash::FxHasher;
 use super::claim::{Claim, Kind};
 use super::claim_id::ClaimId;
 use super::core::Core;
+use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{Fetched, add_requests, read_fetched};
 use super::interface::{AcceptedJob, Action, HookCall, HookRun, Notice, SlotHook, SlotKey, job_id};
@@ -160,10 +161,10 @@ impl Slot {
         }
         // A partitionable slot looks for fitting devices when it splits.
         if self.kind != SlotKind::Partitionable
-            && let Err(reason) = super::dynamic::has_devices(self, core, job)
+            && let Err(unfit) = has_devices(self, core, job)
             && !core.has(Quirk::RequireIgnoredStatic, self.key)
         {
-            return Err(reason);
+            return Err(unfit.reason);
         }
         let rank = self.look(core, Some(job), |context| context.real("Rank")).unwrap_or(0.0);
         if self.state == State::Claimed && !self.has_idle_fetched_claim() {
@@ -429,7 +430,7 @@ impl ExecutionPoint {
         if decision.is_ok() && splits {
             match self.carve(key, &mut job) {
                 Ok(child) => runs_in = child,
-                Err(reason) => decision = Err(reason),
+                Err(unfit) => decision = Err(unfit.reason),
             }
         }
         self.answer_offer(key, runs_in, job, id, decision, early);
@@ -446,8 +447,6 @@ impl ExecutionPoint {
     ) {
         let ExecutionPoint { core, slots, .. } = self;
         let (verdict, reason) = match &decision {
-            // Without a RANK, which is mostly so, there is nothing to be written out.
-            Ok(rank) if rank.to_bits() == 0 => ("accepted", "rank 0".to_owned()),
             Ok(rank) => ("accepted", format!("rank {rank}")),
             Err(reason) => ("rejected", reason.clone()),
         };

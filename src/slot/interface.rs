@@ -467,11 +467,5 @@ impl fmt::Display for SlotHook {
 pub fn job_id(ad: &ClassAd, world: &dyn World) -> String {
     let context = Context::new(world).my(ad);
     let number = |name: &str, default: i64| context.int(name).unwrap_or(default);
-    dotted(number(attr::CLUSTER_ID, 1), number(attr::PROC_ID, 0))
-}
-
-/// Two numbers with a dot between them. A simulation asks for them three times a job: without the machinery of `format!`.
-fn dotted(cluster: i64, process: i64) -> String {
-    let (mut first, mut second) = (itoa::Buffer::new(), itoa::Buffer::new());
-    [first.format(cluster), ".", second.format(process)].concat()
+    format!("{}.{}", number(attr::CLUSTER_ID, 1), number(attr::PROC_ID, 0))
 }

@@ -247,7 +247,11 @@ impl Slot {
             };
         }
         if activity == Activity::Busy && self.has_better_claim(core) {
-            return stay(Activity::Retiring, "retiring for a claim of higher rank", Extra::BetterClaim);
+            let reason = match self.is_outranked() {
+                true => "retiring for a claim of higher rank",
+                false => "retiring for a claim of the same rank",
+            };
+            return stay(Activity::Retiring, reason, Extra::BetterClaim);
         }
         if activity == Activity::Idle {
             if self.has_better_claim(core) {
@@ -313,9 +317,14 @@ impl Slot {
         Some(Change::to(state, activity, reason))
     }
 
+    /// Whether the claim that waits is of higher rank; else it is of the same, for a user whom the negotiator prefers.
+    pub(super) fn is_outranked(&self) -> bool {
+        self.waiting.as_ref().is_none_or(|claim| claim.by_rank)
+    }
+
     /// Notes for the job why it has to leave, when a better claim waits.
     pub(super) fn better_claim_is_reason(&mut self, core: &mut Core) {
-        let by_rank = self.waiting.as_ref().is_none_or(|claim| claim.by_rank);
+        let by_rank = self.is_outranked();
         if self.has_better_claim(core)
             && let Some(claim) = &mut self.current
         {

@@ -365,9 +365,13 @@ impl Slot {
             slot.look(core, job, |context| context.boolean("START")) != Some(false)
         };
         if better && willing(self, core) {
+            let reason = match self.is_outranked() {
+                true => "a claim of higher rank was waiting",
+                false => "a claim of the same rank was waiting",
+            };
             self.current = self.waiting.take();
             self.current.iter_mut().for_each(super::claim::Claim::wait_is_over);
-            return Change::to(State::Claimed, Activity::Idle, "a claim of higher rank was waiting");
+            return Change::to(State::Claimed, Activity::Idle, reason);
         }
         if better {
             core.warn(Some(self.key), "the waiting claim is refused: START is false");

@@ -124,6 +124,30 @@ impl ExecutionPoint {
             .then(|| claim.job_run_time(self.core.now))
     }
 
+    /// What the claim waits for that is to take over this slot, where one does.
+    pub fn waits_for(&self, id: &str) -> Option<String> {
+        let slot = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id))?;
+        let waiting = slot.waiting.as_ref().filter(|claim| claim.job.is_some())?;
+        let present = slot.current.as_ref()?;
+        let (rank, present_rank) = (waiting.rank, present.rank);
+        let than = match rank > present_rank {
+            true => format!("its rank {rank} is higher than {present_rank}"),
+            false => {
+                format!("its rank {rank} is that of the present one, as where the negotiator prefers a user")
+            }
+        };
+        let job = present.job.as_ref().filter(|_| present.is_active());
+        let job = job.map(|job| format!(" with job {}", job_id(job, &*self.core.world))).unwrap_or_default();
+        let until = match (slot.activity, slot.retirement_remaining(&self.core)) {
+            (Activity::Retiring, seconds) => format!(", which has {seconds} s of retirement left"),
+            _ => String::new(),
+        };
+        Some(format!(
+            "{}: the claim waits for the end of the present one: {than}; the slot is {}/{}{job}{until}",
+            slot.id, slot.state, slot.activity
+        ))
+    }
+
     /// Whether a slot is claimed, and not for a job that was fetched.
     pub fn is_requested(&self, key: SlotKey) -> bool {
         let claim = self.slots.get(&key).and_then(|slot| slot.current.as_ref());

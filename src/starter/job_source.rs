@@ -5,7 +5,7 @@
 use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
-use crate::classad::{ClassAd, Context, Dialect, LineError};
+use crate::classad::{ClassAd, Context, Dialect, Expr, LineError, ParseError};
 use crate::hook::Knobs;
 use crate::job::{Universe, attr};
 use crate::quirks::{Quirk, Quirks};
@@ -100,8 +100,23 @@ pub enum KeywordError {
         /// Its value.
         value: BString,
         /// What is wrong.
-        error: LineError,
+        error: ParseError,
     },
+}
+
+impl KeywordError {
+    /// Whether both are about one knob.
+    fn is_of(&self, other: &KeywordError) -> bool {
+        self.knob().eq_ignore_ascii_case(other.knob())
+    }
+
+    fn knob(&self) -> &str {
+        match self {
+            KeywordError::Missing { knob }
+            | KeywordError::Universe { knob, .. }
+            | KeywordError::Value { knob, .. } => knob,
+        }
+    }
 }
 
 /// A row of the table: attribute, second name of the knob, whether its value is put into quotes.
@@ -136,11 +151,16 @@ pub struct Completion<'a> {
 }
 
 /// Completes an ad from the configuration: what it lacks is taken from `<KEYWORD>_<Attribute>`, else from the knob's
-/// second name.
+/// second name. Returned are the values that were left out, since they are no expressions: the job does without.
 ///
 /// # Errors
-/// A missing or bad value; the starter then has no job.
-pub fn complete(ad: &mut ClassAd, from: &Completion<'_>, quirks: Quirks) -> Result<(), KeywordError> {
+/// A value that is needed is missing or bad; the starter then has no job.
+pub fn complete(
+    ad: &mut ClassAd,
+    from: &Completion<'_>,
+    quirks: Quirks,
+) -> Result<Vec<KeywordError>, KeywordError> {
+    let mut left_out = Vec::new();
     if !from.universe {
         let (knob, value) = from.find(attr::JOB_UNIVERSE, "universe")?;
         let number = match leading_number(&value) {
@@ -156,22 +176,28 @@ pub fn complete(ad: &mut ClassAd, from: &Completion<'_>, quirks: Quirks) -> Resu
             from.insert(ad, name, (knob, value), true)?;
         }
     }
+    let mut leave_out = |taken: Result<(), KeywordError>| {
+        // `conf_arguments` is looked up twice.
+        left_out.extend(
+            taken.err().filter(|error| !left_out.iter().any(|known: &KeywordError| known.is_of(error))),
+        );
+    };
     for &(name, second, quoted) in OPTIONAL {
-        from.take(ad, name, second, quoted)?;
+        leave_out(from.take(ad, name, second, quoted));
     }
     if !quirks.has(Quirk::JobKeywordNoUser) {
-        from.take(ad, attr::USER, "", true)?;
-        from.take(ad, attr::OS_USER, "", true)?;
+        leave_out(from.take(ad, attr::USER, "", true));
+        leave_out(from.take(ad, attr::OS_USER, "", true));
     }
     for (name, second, given) in
         [(attr::CLUSTER_ID, "cluster", from.ids.0), (attr::PROC_ID, "proc", from.ids.1)]
     {
         match given {
             Some(number) => ad.set(name, number),
-            None => from.take(ad, name, second, false)?,
+            None => leave_out(from.take(ad, name, second, false)),
         }
     }
-    Ok(())
+    Ok(left_out)
 }
 
 /// The keyword that an ad itself names (`JobKeyword`).
@@ -201,7 +227,8 @@ impl Completion<'_> {
         }
     }
 
-    /// A string is put into quotes unless it begins with one; nothing in it is escaped.
+    /// A string is put into quotes unless it begins with one; nothing in it is escaped. All of it has to be one expression
+    /// (`AssignExpr`).
     fn insert(
         &self,
         ad: &mut ClassAd,
@@ -209,13 +236,15 @@ impl Completion<'_> {
         (knob, value): (String, BString),
         quoted: bool,
     ) -> Result<(), KeywordError> {
-        let mut line = format!("{name} = ").into_bytes();
-        match quoted && !value.starts_with(b"\"") {
-            true => line.extend([b"\"", value.as_slice(), b"\""].concat()),
-            false => line.extend_from_slice(&value),
-        }
-        match ad.insert_line_with(&line, self.dialect) {
-            Ok(_) => Ok(()),
+        let text = match quoted && !value.starts_with(b"\"") {
+            true => [b"\"", value.as_slice(), b"\""].concat(),
+            false => value.to_vec(),
+        };
+        match Expr::parse_with(&text, self.dialect.old()) {
+            Ok(expr) => {
+                ad.insert(name, expr);
+                Ok(())
+            }
             Err(error) => Err(KeywordError::Value { knob, value, error }),
         }
     }
@@ -300,7 +329,26 @@ mod tests {
             let (mut ad, dialect) = (ClassAd::new(), Dialect::new_syntax().strict(strict));
             let completed =
                 complete(&mut ad, &Completion { knobs: &zeros, dialect, ..from("conf") }, Quirks::None);
-            assert_eq!((completed.is_ok(), ad.literal("KillSig").is_some()), (strict, strict));
+            assert_eq!((completed.unwrap().is_empty(), ad.literal("KillSig").is_some()), (strict, strict));
         }
+    }
+
+    #[test]
+    fn a_value_with_quotes_of_its_own_is_left_out_whole_and_told() {
+        for bad in ["--name \"my host\" --x", "\"--name\" --x y", "\"open"] {
+            let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"conf_arguments");
+            let table = |name: &[u8]| if is_it(name) { Some(bad.into()) } else { knobs(name) };
+            let mut ad = ClassAd::new();
+            let left_out =
+                complete(&mut ad, &Completion { knobs: &table, ..from("conf") }, Quirks::None).unwrap();
+            let [KeywordError::Value { knob, value, .. }] = &left_out[..] else { panic!("{left_out:?}") };
+            assert_eq!((knob.as_str(), value.to_str().unwrap()), ("conf_arguments", bad));
+            assert!(!ad.contains("Args") && !ad.contains("Arguments"));
+        }
+        // What the job cannot do without is an error.
+        let table = |name: &[u8]| if name == b"conf_executable" { Some("a\"b".into()) } else { knobs(name) };
+        let refused =
+            complete(&mut ClassAd::new(), &Completion { knobs: &table, ..from("conf") }, Quirks::None);
+        assert!(refused.unwrap_err().to_string().starts_with("conf_executable = a\"b cannot be put"));
     }
 }

@@ -4,6 +4,7 @@
 //! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
 
 pub mod number;
+pub mod one_line;
 pub mod printf;
 pub mod space;
 pub(crate) mod table;

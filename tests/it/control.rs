@@ -270,6 +270,62 @@ fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
 }
 
 #[test]
+fn an_ad_that_is_none_or_several_is_refused_with_its_line() {
+    let (point, child) = unasked(Point::new());
+    let ad = point.path("job.ad").display().to_string();
+    for (text, wanted) in [
+        ("ClusterId = 1\nrubbish\n", "job.ad:2:1: "),
+        ("ClusterId = 1\nCmd = (\n", "job.ad:2:"),
+        ("ClusterId = 1\n\nClusterId = 2\n", "job.ad: there are 2 ads, and a claim is for one job"),
+        ("\n", "there is no ad"),
+    ] {
+        std::fs::write(point.path("job.ad"), text).unwrap();
+        for verb in ["claim", "activate"] {
+            says(&point.ask([verb, "slot1", "--ads", &ad]), 3, wanted);
+        }
+    }
+    assert_eq!(state(&point, "slot1"), "Unclaimed/Idle");
+    assert!(point.ask(["off", "--fast"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
+fn a_claim_that_waits_says_where_it_stands() {
+    let point = Point::new()
+        .hook("starter", WAITING)
+        .knob("RANK = TARGET.Prio\nMaxJobRetirementTime = 600\nMachineMaxVacateTime = 5");
+    let (point, child) = unasked(point);
+    let ad = |prio: u32| {
+        let path = point.path("job.ad");
+        let job = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"alice\"\nUser = \"alice@here\"\nRequestCpus = 1\n";
+        std::fs::write(&path, format!("{job}RequestMemory = 1\nRequestDisk = 1\nPrio = {prio}\n")).unwrap();
+        path.display().to_string()
+    };
+    assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad(1)])), "slot1\n");
+    assert_eq!(stdout(&point.ask(["activate", "slot1", "--ads", &ad(1)])), "");
+    for (prio, wanted) in [(1, "its rank 1 is that of the present one"), (5, "its rank 5 is higher than 1")] {
+        let waits = point.ask(["claim", "slot1", "--ads", &ad(prio)]);
+        says(&waits, 0, &format!("slot1: the claim waits for the end of the present one: {wanted}"));
+        says(&waits, 0, "the slot is Claimed/Retiring with job 7.0, which has ");
+    }
+    says(&point.ask(["claim", "slot1", "--ads", &ad(2)]), 2, "claim refused: rank 2 is less than 5");
+    assert!(point.ask(["off", "--fast"]).status.success());
+    assert_eq!(point.end(child).status, Some(1));
+}
+
+#[test]
+fn a_reason_of_several_lines_stays_within_its_line_of_status() {
+    let (point, child) = unasked(Point::new());
+    assert!(point.ask(["drain", "--reason", "two\nlines\x1b[1m"]).status.success());
+    let told = point.ask(["status"]);
+    let told = stdout(&told);
+    assert_eq!(told.lines().count(), 3, "{told}");
+    assert!(told.contains(": two\\nlines\\u{1b}[1m; "), "{told}");
+    assert!(point.ask(["off", "--fast"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
 fn a_socket_that_is_not_safe_or_not_there_is_one_message() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let point = Point::new();

@@ -51,7 +51,7 @@ fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read
 fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration() {
     let (point, mut child) = waiting(Point::new());
     assert!(point.ask(["drain", "--reconfig-on-completion"]).status.success());
-    point.wait_for(&mut child, &[("event", "warning"), ("reason", "the configuration was read again")]);
+    point.wait_for(&mut child, &[("event", "note"), ("reason", "the configuration was read again")]);
     point.wait_for(&mut child, &[("event", "state"), ("reason", "no longer draining")]);
     assert!(point.ask(["drain", "--restart-on-completion"]).status.success());
     point.wait_for(&mut child, &[("event", "stop"), ("reason", "all slots are drained: it begins anew")]);

@@ -69,9 +69,13 @@ mod simulate_books;
 mod slot_ads;
 mod slot_backfill;
 mod slot_claims;
+#[cfg(feature = "cli")]
+mod slot_explain;
 mod slot_gpus;
 #[cfg(feature = "cli")]
 mod slot_killed;
+#[cfg(feature = "cli")]
+mod slot_odd_values;
 #[cfg(feature = "cli")]
 mod slot_plan;
 mod slot_property;

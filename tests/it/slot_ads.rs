@@ -211,7 +211,7 @@ fn a_reconfiguration_leaves_resources_as_they_are() {
     std::fs::write(point.path("config"), format!("{config}{more}")).unwrap();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
-    point.wait_for(&mut child, &[("event", "warning"), ("reason", "was read again")]);
+    point.wait_for(&mut child, &[("event", "note"), ("reason", "was read again")]);
     std::fs::write(point.path("queue/1"), job).unwrap();
     point.wait_for(&mut child, &[("event", "job"), ("verdict", "succeeded")]);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();

@@ -1,7 +1,7 @@
 //! Claims of schedds on slots, latches and clauses of Requirements: the machine alone, in virtual time.
 
 use htc_hooks::process::Exit;
-use htc_hooks::slot::{ClaimCommand, Deactivation, Event, SlotKey};
+use htc_hooks::slot::{Action, ClaimCommand, ClaimRequest, Deactivation, Event, Notice, SlotKey};
 
 use super::machine::{Machine, job};
 
@@ -147,4 +147,75 @@ fn copied_slot_attributes_are_values_where_that_is_configured() {
         let machine = Machine::new(&lines);
         assert!(machine.ad(SlotKey::of(1)).contains(&format!("\nslot1_Twice = {value}\n")), "{knob}");
     }
+}
+
+#[test]
+fn a_claim_that_does_not_fit_into_a_partitionable_slot_is_told_what_is_short_or_which_clause_refuses() {
+    let mut machine = Machine::new("DSLOT_REQUIREMENTS_CLAUSES = Small\nSmall = TARGET.Size =!= \"big\"");
+    for (lines, wanted) in [
+        (
+            "RequestMemory = 5000",
+            "claim refused: WithinResourceLimits is not true for this job: TARGET.RequestMemory <= MY.Memory is false \
+             (TARGET.RequestMemory = 5000, MY.Memory = 1000)",
+        ),
+        (
+            "RequestCpus = 9",
+            "claim refused: WithinResourceLimits is not true for this job: TARGET.RequestCpus <= MY.Cpus is false \
+             (TARGET.RequestCpus = 9, MY.Cpus = 4)",
+        ),
+        (
+            "Size = \"big\"",
+            "claim refused: the dynamic slot does not take the job: Small is not true for this job: TARGET.Size =!= \"big\" \
+             is false (TARGET.Size = \"big\")",
+        ),
+    ] {
+        machine.claim("slot1", lines, 1800);
+        assert_eq!(machine.warnings.pop().as_deref(), Some(wanted));
+        assert_eq!(machine.point.slots().count(), 1, "{lines}");
+    }
+    let rounds = "MODIFY_REQUEST_EXPR_REQUESTMEMORY = quantize(RequestMemory, {1024})\nMUST_MODIFY_REQUEST_EXPRS = true";
+    let mut machine = Machine::new(rounds);
+    machine.claim("slot1", "RequestMemory = 600", 1800);
+    let said = machine.warnings.pop().unwrap();
+    assert!(
+        said.starts_with("claim refused: its requests are rounded: WithinResourceLimits is not true")
+            && said.ends_with("(TARGET.RequestMemory = 1024, MY.Memory = 1000)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_claim_of_equal_rank_is_not_told_as_one_of_higher_rank() {
+    let mut machine = Machine::new(
+        "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = False\nRANK = TARGET.Prio\n\
+         MaxJobRetirementTime = 100\nMachineMaxVacateTime = 5",
+    );
+    let mut reasons = Vec::new();
+    let mut claim = |machine: &mut Machine, prio: u32| {
+        let request = ClaimRequest {
+            job: job(&format!("Prio = {prio}")),
+            lease: 1800,
+            schedd: "s".into(),
+            host: "h".into(),
+            preempts: Vec::new(),
+        };
+        let command = ClaimCommand::Request(Box::new(request));
+        for action in machine.point.step(machine.now, Event::Command { slot: "slot1".into(), command }) {
+            if let Action::Tell(Notice::State { reason, .. } | Notice::Claim { reason, .. }) = action {
+                reasons.push(reason);
+            }
+        }
+        machine.point.waits_for("SLOT1")
+    };
+    assert_eq!(claim(&mut machine, 1), None);
+    machine.ask("slot1", ClaimCommand::Activate(Box::new(job("Prio = 1\nClusterId = 7\nProcId = 0"))));
+    let waits = claim(&mut machine, 1).unwrap();
+    assert_eq!(
+        waits,
+        "slot1: the claim waits for the end of the present one: its rank 1 is that of the present one, as where the negotiator \
+         prefers a user; the slot is Claimed/Retiring with job 7.0, which has 100 s of retirement left"
+    );
+    assert!(claim(&mut machine, 5).unwrap().contains("its rank 5 is higher than 1"));
+    assert!(reasons.contains(&"retiring for a claim of the same rank".to_owned()), "{reasons:?}");
+    assert!(reasons.contains(&"a claim of higher rank takes its place".to_owned()), "{reasons:?}");
 }

@@ -7,7 +7,7 @@ use super::machine::{Machine, job};
 use super::point::Point;
 
 /// What `condor_gpu_discovery -properties` prints on a machine with cards of two kinds.
-const CARDS: &str = r#"DetectedGPUs="GPU-aaa, GPU-bbb, GPU-ccc"
+pub(crate) const CARDS: &str = r#"DetectedGPUs="GPU-aaa, GPU-bbb, GPU-ccc"
 Common=[ DriverVersion=12.2; ECCEnabled=false; ]
 GPU_aaa=[ id="GPU-aaa"; Capability=7.0; DeviceName="V100"; DeviceUuid="aaa-1"; ]
 GPU_bbb=[ id="GPU-bbb"; Capability=8.0; DeviceName="A100"; DeviceUuid="bbb-2"; ]
@@ -170,6 +170,58 @@ fn a_laptop_with_use_feature_gpus_has_none_and_says_so_in_one_line() {
         "{}",
         lines[0]
     );
+}
+
+#[test]
+fn an_inventory_that_fails_or_finds_nothing_is_told_in_one_line() {
+    let knob = "MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/inventory";
+    for (script, wanted) in [
+        (
+            "echo DetectedGPUs=0",
+            "hooks/inventory' has found none: the slots have no GPUs; --gpus FILE gives them some",
+        ),
+        ("exit 3", "hooks/inventory' exited with status 3 and has found none: the slots have no GPUs"),
+        (
+            "echo 'DetectedGPUs=\"A\"'; exit 3",
+            "exited with status 3; what it has printed counts all the same, as in a pool",
+        ),
+        ("echo 'DetectedGPUs=\"A\"'", ""),
+    ] {
+        let script = format!("#!/bin/sh\n{script}\n");
+        let point = Point::new().hook("inventory", &script).knob(knob).arguments(["--dry-run"]);
+        let run = point.run();
+        let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("/inventory'")).collect();
+        assert_eq!(lines.len(), usize::from(!wanted.is_empty()), "{script}: {}", run.stderr);
+        assert!(lines.iter().all(|line| line.contains(wanted)), "{wanted}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn timeout_is_for_the_search_for_gpus_too() {
+    let hangs = "#!/bin/sh\nexec sleep 1000\n";
+    for (name, arguments) in [
+        ("inventory", ["--dry-run", "--timeout", "0.3"]),
+        ("condor_gpu_discovery", ["--once", "--timeout", "0.3"]),
+    ] {
+        let knob = format!("MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/{name}");
+        let run = Point::new().hook(name, hangs).knob(&knob).arguments(arguments).run();
+        assert_eq!(run.status, Some(124), "{}", run.stderr);
+        let said = "the time given with --timeout is over before there are slots: ";
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("hooks/{name}' does not end")), "{}", run.stderr);
+    }
+}
+
+/// The schedd of a pool would not have matched it; here nobody else looks.
+#[test]
+fn a_claim_of_a_static_slot_needs_good_enough_cards() {
+    let lines = "SLOT_TYPE_1 = cpus=1, gpus=1\nSLOT_TYPE_1_PARTITIONABLE = false\nNUM_SLOTS_TYPE_1 = 1";
+    for (quirks, refused) in [(Quirks::None, true), (Quirks::Reference, false)] {
+        let mut machine = with(lines, quirks);
+        machine.claim("slot1", "RequestGPUs = 1\nRequireGPUs = Capability >= 8", 1800);
+        let said = "claim refused: RequireGPUs holds for 0 of the GPUs that are free, and 1 are asked for";
+        assert_eq!(machine.warnings.iter().any(|text| text == said), refused, "{:?}", machine.warnings);
+    }
 }
 
 #[test]

@@ -59,6 +59,9 @@ KILLING_TIMEOUT = 9
 RANK = TARGET.Prio
 ENABLE_BACKFILL = true
 BACKFILL_SYSTEM = BOINC
+BOINC_Universe = vanilla
+BOINC_Executable = /bin/true
+BOINC_InitialDir = /
 START_BACKFILL = TotalLoadAvg == 6
 EVICT_BACKFILL = TotalLoadAvg == 7
 BENCHMARKS_JOBLIST = t

@@ -434,7 +434,7 @@ fn sighup_reads_the_configuration_again_and_keeps_the_old_one_when_it_is_bad() {
     point.wait_for(&mut child, &[("event", "warning"), ("reason", "the old configuration stays")]);
     std::fs::write(point.path("config"), format!("{config}START = Memory < 10\n")).unwrap();
     signal(&child, Signal::SIGHUP);
-    point.wait_for(&mut child, &[("event", "warning"), ("reason", "was read again")]);
+    point.wait_for(&mut child, &[("event", "note"), ("reason", "was read again")]);
     signal(&child, Signal::SIGTERM);
     assert_eq!(point.end(child).status, Some(0));
 }

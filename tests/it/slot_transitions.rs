@@ -38,6 +38,9 @@ MATCH_TIMEOUT = 20
 CLAIM_WORKLIFE = 1200
 ENABLE_BACKFILL = true
 BACKFILL_SYSTEM = BOINC
+BOINC_Universe = vanilla
+BOINC_Executable = /bin/true
+BOINC_InitialDir = /
 START_BACKFILL = TotalLoadAvg == 6
 EVICT_BACKFILL = TotalLoadAvg == 7
 BENCHMARKS_JOBLIST = t
@@ -499,6 +502,7 @@ fn benchmarks_and_a_backfill_client_run_live() {
         .knob("UPDATE_INTERVAL = 1\nRunBenchmarks = LastBenchmark == 0\nBENCHMARKS_JOBLIST = mips gone")
         .knob("BENCHMARKS_MIPS_EXECUTABLE = $(CONFIG_ROOT)/hooks/mips\nBENCHMARKS_GONE_EXECUTABLE = /no/gone")
         .knob("ENABLE_BACKFILL = true\nBACKFILL_SYSTEM = BOINC\nSTART_BACKFILL = Mips == 4242")
+        .knob("BOINC_Universe = vanilla\nBOINC_Executable = /bin/true\nBOINC_InitialDir = /")
         .hook("starter", "#!/bin/sh\necho \"$@\" > \"$HOME/out/starter.words\"\nexec sleep 1000\n")
         .arguments(["--idle-exit", "5"]);
     let run = point.run();

@@ -7,12 +7,13 @@ use crate::world::World;
 /// Loads the configuration of a subsystem, and tells what is odd about it; where that fails the error has been told and the tool ends with the status.
 pub(super) fn load(subsystem: &str, world: &dyn World, program: &Program) -> Result<Config, Status> {
     let who = Who { subsystem: subsystem.into(), ..Who::default() };
-    match Config::load(world, &who, &LoadOptions::default()) {
-        Ok((config, warnings)) => {
-            warnings.iter().for_each(|warning| program.tell(&format!("{warning}\n")));
-            Ok(config)
+    let read = Config::attempt(world, &who, &LoadOptions::default());
+    match read.error {
+        None => {
+            read.warnings.iter().for_each(|warning| program.tell(&format!("{warning}\n")));
+            Ok(read.config)
         }
-        Err(error) => {
+        Some(error) => {
             program.report(&anyhow::Error::new(error));
             Err(Status::Tool(1))
         }

@@ -52,7 +52,7 @@ pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Resu
                 request.preempts.clone_from(&options.preempt);
                 request.schedd.clone_from(&options.schedd);
             });
-            return claimed(cli, send((cli, session), question.with_ad(&options.input))?);
+            return claimed((cli, session), send((cli, session), question.with_ad(&options.input))?);
         }
         Verb::Activate(options) => {
             Question::new("activate", &options.of.of, Some(&options.of.slot)).with_ad(&options.input)
@@ -102,6 +102,7 @@ fn socket(cli: &Cli, of: &Whole) -> anyhow::Result<PathBuf> {
 
 fn send((cli, session): (&Cli, &Session), question: Question<'_>) -> anyhow::Result<Answer> {
     let socket = socket(cli, question.of)?;
+    let mut request = question.request;
     let ad = match question.ad {
         None => Vec::new(),
         Some(input) => {
@@ -110,10 +111,11 @@ fn send((cli, session): (&Cli, &Session), question: Question<'_>) -> anyhow::Res
             if text.trim_ascii().is_empty() {
                 return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
             }
+            request.ad_name = Some(name);
             text
         }
     };
-    let answer = ask(&socket, &question.request, &ad).map_err(|error| {
+    let answer = ask(&socket, &request, &ad).map_err(|error| {
         Problem::unreadable(format!("no execution point answers at '{}'", socket.display()))
             .caused_by(error)
             .hint(match question.of.control {
@@ -122,6 +124,7 @@ fn send((cli, session): (&Cli, &Session), question: Question<'_>) -> anyhow::Res
             })
     })?;
     match answer.error {
+        Some(error) if answer.bad_ad => Err(Problem::unreadable(error).into()),
         Some(error) => Err(Problem::usage(error).into()),
         None => Ok(answer),
     }
@@ -155,8 +158,11 @@ fn drain(options: &DrainOptions) -> Question<'_> {
     })
 }
 
-/// The name of the slot that is claimed, or its row as JSON.
-fn claimed(cli: &Cli, answer: Answer) -> anyhow::Result<Status> {
+/// The name of the slot that is claimed, or its row as JSON; what the claim waits for is told.
+fn claimed((cli, session): (&Cli, &Session), answer: Answer) -> anyhow::Result<Status> {
+    if let Some(waits) = &answer.waits {
+        session.tell(&format!("{}: {waits}\n", session.name()));
+    }
     let names = || answer.slots.iter().map(|slot| format!("{}\n", slot.slot)).collect();
     write(cli.output.rows(&answer.slots)?.unwrap_or_else(names))
 }

@@ -1,6 +1,6 @@
 //! Which slots would take a job, and why the others would not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::cli::common::{InputOptions, Problem, Session, Status, assignment, pip
 use crate::config::Config;
 use crate::os::RealWorld;
 use crate::runner::slot::at_rest;
-use crate::slot::{Clause, ExecutionPoint, Offer, SlotKey, consider_ad};
+use crate::slot::{Clause, ExecutionPoint, Offer, SlotKey, SlotPlan, consider_ad};
 use crate::world::World;
 
 /// Options of the verb.
@@ -66,7 +66,13 @@ struct Detail {
 
 /// Slots that can be asked: those of a configuration, or ads of a pool.
 enum Slots {
-    Configured { machine: Box<ExecutionPoint>, keys: Vec<SlotKey>, config: Box<Config> },
+    Configured {
+        machine: Box<ExecutionPoint>,
+        keys: Vec<SlotKey>,
+        config: Box<Config>,
+        /// The numbers of those that call FETCH_WORK.
+        fetching: BTreeSet<u32>,
+    },
     Ads(Vec<(String, ClassAd)>),
 }
 
@@ -87,7 +93,10 @@ impl Slots {
 
     fn consider(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<Offer> {
         match self {
-            Slots::Configured { machine, keys, .. } => machine.consider(keys[at], job),
+            Slots::Configured { machine, keys, fetching, .. } => {
+                let offer = machine.consider(keys[at], job)?;
+                Some(if fetching.contains(&keys[at].number) { offer } else { offer.to_a_claim() })
+            }
             Slots::Ads(ads) => Some(consider_ad(&ads[at].1, job, world)),
         }
     }
@@ -100,7 +109,7 @@ impl Slots {
 
     /// Where an attribute of a slot was set.
     fn place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
-        let Slots::Configured { machine, keys, config } = self else { return String::new() };
+        let Slots::Configured { machine, keys, config, .. } = self else { return String::new() };
         let type_id = machine.type_id(keys[at]).unwrap_or(0);
         place_in(config, type_id, knob(attribute), world)
     }
@@ -141,7 +150,10 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
             taken |= offer.accepted;
             let slot = slots.name(at);
             let job = crate::slot::job_id(ad, &*world);
-            let Offer { accepted, reason, details } = offer;
+            let Offer { accepted, mut reason, details, unfit_to_claim } = offer;
+            if let Some(unfit) = unfit_to_claim {
+                reason += &format!("; whoever claims it for the job is refused: {}", unfit.reason);
+            }
             let placed = |clause: Clause| {
                 let place = slots.place(at, &clause.attribute, &*world);
                 Detail { clause, place }
@@ -195,6 +207,8 @@ fn configured(
     let is_new = |warning: &String| !warnings.contains(warning);
     let new: Vec<String> = loaded.warnings.into_iter().filter(is_new).collect();
     warnings.extend(new);
+    let fetches = |slot: &&SlotPlan| slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+    let fetching = loaded.settings.slots.iter().filter(fetches).map(|slot| slot.number).collect();
     let mut machine = at_rest(loaded.settings, loaded.world);
     if let Some(path) = &arguments.cron {
         explain_cron::given(&mut machine, path, cli.quirks.quirks)?;
@@ -205,7 +219,8 @@ fn configured(
         machine.assume(name, &value_of(name, value)?);
     }
     let keys = ads::chosen(&machine, &arguments.slots)?;
-    Ok(Slots::Configured { machine: Box::new(machine), keys, config: Box::new(loaded.config) })
+    let (machine, config) = (Box::new(machine), Box::new(loaded.config));
+    Ok(Slots::Configured { machine, keys, config, fetching })
 }
 
 fn of_pool(path: &Path, arguments: &Arguments, session: &Session) -> anyhow::Result<Slots> {
@@ -275,7 +290,7 @@ fn compare(
 ) -> anyhow::Result<Status> {
     let mut names: Vec<String> = (0..before.len()).map(|at| before.name(at)).collect();
     names.extend((0..after.len()).map(|at| after.name(at)));
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     let mut changes = Vec::new();
     let mut differs = false;

@@ -8,11 +8,12 @@ use bstr::ByteSlice;
 
 use super::options::Cli;
 use crate::classad::ClassAd;
-use crate::cli::common::{ConfigOptions, Problem, Session};
+use crate::cli::common::{ConfigOptions, Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, clock};
 use crate::runner::slot::{NoStarter, Sleeper, StarterProgram, surroundings_of};
 use crate::slot::{ConfigureError, Limits, Settings, Surroundings, configure};
+use crate::time::Tick;
 use crate::world::World;
 
 /// What a run of any verb begins with.
@@ -58,17 +59,41 @@ pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Lo
 
 /// Reads the configuration and lays the slots out.
 pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
-    load_from(cli, None, true)
+    load_until(cli, end_of(cli))
+}
+
+/// When the time of `--timeout` is over, counted from now.
+pub(super) fn end_of(cli: &Cli) -> Option<Tick> {
+    cli.events.timeout.map(|after| clock::tick().plus(after))
+}
+
+/// As [`load`], with programs that are killed at this instant.
+pub(super) fn load_until(cli: &Cli, end: Option<Tick>) -> anyhow::Result<Loaded> {
+    in_time(end, load_from((cli, end), None, true))
 }
 
 /// As [`load`], for slots that are only asked: that EXECUTE is missing here is told, and does not keep them from answering. `file`
 /// is read in place of `--config-file`.
 pub(super) fn load_to_ask(cli: &Cli, file: Option<&Path>) -> anyhow::Result<Loaded> {
-    load_from(cli, file, false)
+    let end = end_of(cli);
+    in_time(end, load_from((cli, end), file, false))
 }
 
-fn load_from(cli: &Cli, file: Option<&Path>, to_run: bool) -> anyhow::Result<Loaded> {
-    let world = RealWorld::new();
+/// What took too long is the last thing that was said.
+fn in_time(end: Option<Tick>, loaded: anyhow::Result<Loaded>) -> anyhow::Result<Loaded> {
+    if end.is_none_or(|end| clock::tick() < end) {
+        return loaded;
+    }
+    let last = match loaded {
+        Ok(mut loaded) => loaded.warnings.pop().unwrap_or_default(),
+        Err(error) => format!("{error:#}"),
+    };
+    let text = format!("the time given with --timeout is over before there are slots: {last}");
+    Err(Problem::new(Status::TimedOut, text).into())
+}
+
+fn load_from((cli, end): (&Cli, Option<Tick>), file: Option<&Path>, to_run: bool) -> anyhow::Result<Loaded> {
+    let world = RealWorld::new().until(end);
     let mut options = cli.config.clone();
     if let Some(file) = file {
         options.config_file = Some(file.to_owned());

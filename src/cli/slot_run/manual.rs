@@ -26,12 +26,14 @@ pub(super) const MANUAL: Manual = Manual {
          --resume, --reason), undrain, reconfig, off (--fast, --peaceful). As a negotiator, a schedd and a shadow, for jobs that no hook \
          fetches: match, claim (--ads FILE, --lease, --schedd; prints the slot that is claimed, which is a new one where a \
          partitionable slot is split), activate (--ads FILE: the job is run), alive, suspend, continue, hold (--reason: the job leaves \
-         and is told so), deactivate (--fast), release-claim (--waiting). A request that is refused ends with 2 and the reason. \
+         and is told so), deactivate (--fast), release-claim (--waiting). A request that is refused ends with 2 and the reason, an ad that cannot \
+         be read or that is not the only one of its file with 3. A claim that has to wait for the end of another says so. \
          Without alive an idle claim ends after ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.",
         "The socket is 0600 in a directory that nobody else can write, and answers root and the account of the slots alone. As root \
          a claimed job runs as the account that its ad names; else all jobs run as the caller, and root cannot claim for itself.",
         "The verb ads prints the slot ads, explain says which slots would \
-         take a job and why the others would not, simulate plays a scenario (htc-scenario(5)) and prints what came of it on \
+         take a job and why the others would not (RequireGPUs, and what the dynamic slot of a partitionable one would say to a claim, \
+         are tried as well), simulate plays a scenario (htc-scenario(5)) and prints what came of it on \
          one screen (--events: line by line; --svg, --html: pictures; --why: what became of a job or decided about a slot; \
          --compare FILE: the same with another configuration, exit status 1 where jobs fare differently), and --dry-run shows the slots and \
          ends with 1 where one is broken. With --json these write one array, with --jsonl one object a line.",

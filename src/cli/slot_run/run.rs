@@ -21,14 +21,16 @@ use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
     HookAccount, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
-    StarterProgram, check_directories, check_room, clean_execute, default_socket, hook_account,
-    journal_error, make_state_directory, run as run_live, state_directory,
+    StarterProgram, check_directories, check_room, clean_execute, client_of_backfill, default_socket,
+    hook_account, journal_error, make_state_directory, run as run_live, state_directory,
 };
 use crate::runner::starter::Cleaner;
 use crate::slot::{ExecutionPoint, Surroundings, configure};
 use crate::starter::container::ContainerKnobs;
+use crate::starter::job_source::KeywordError;
 use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
+use crate::time::Tick;
 use crate::world::World;
 
 /// What removes the leftovers of starters, as far as the configuration can be read: starters say what is wrong with it.
@@ -45,8 +47,9 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json)
         .looking(cli.lines.look(cli.output.color));
     let mut failed = false;
+    let end = load::end_of(cli);
     loop {
-        let outcome = run_once(cli, session, &mut events)?;
+        let outcome = run_once((cli, end), session, &mut events)?;
         failed |= outcome.failed > 0;
         if outcome.timed_out {
             return Ok(Status::TimedOut);
@@ -58,8 +61,12 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
 }
 
 /// From its configuration to its end: a drain may ask for another one after it.
-fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::Result<Outcome> {
-    let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load(cli)?;
+fn run_once(
+    (cli, end): (&Cli, Option<Tick>),
+    session: &Session,
+    events: &mut EventStream,
+) -> anyhow::Result<Outcome> {
+    let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load_until(cli, end)?;
     let quirks = cli.quirks.quirks;
     let view = config.view(&*world);
     let (execute, log) = directories(&config, &view, &*world)?;
@@ -96,6 +103,9 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
     // What another starter does nobody knows here.
     let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
     warnings.extend(NotDone::of(&view).lines(&view, ours));
+    if settings.backfill.is_some_and(|backfill| !backfill.dead) {
+        warnings.extend(odd_client(&config, &*world));
+    }
     let (control, unheard) = control_socket(cli, log.as_deref());
     warnings.extend(unheard);
     load::warn(session, &warnings);
@@ -113,7 +123,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         hook_limits: hook_limits::of_daemon(&view),
         control,
         hook_timeout: cli.run.hook_timeout,
-        timeout: cli.events.timeout,
+        timeout: end.map(|end| end.since(clock::tick())),
         environment: DaemonEnvironment::of_program(&*world, &cli.config.choice()),
         starter_options: starter_options(cli),
         relays_events: cli.events.is_descriptor(),
@@ -137,6 +147,18 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         }
         RunError::Reactor(_) => error.into(),
     })
+}
+
+/// What is to be said of the job of the backfill client, once: starters are started again and again.
+fn odd_client(config: &Config, world: &dyn World) -> Vec<String> {
+    match client_of_backfill(config, world) {
+        Ok((_, left_out)) => {
+            let told =
+                |value: &KeywordError| format!("{value}; the backfill client runs without it, as in a pool");
+            left_out.iter().map(told).collect()
+        }
+        Err(error) => vec![format!("{error}; no starter can run the backfill client, in a pool as here")],
+    }
 }
 
 /// EXECUTE and LOG, which must be there.
@@ -228,7 +250,7 @@ fn empty_macro(view: &View<'_>, knob: &str) -> Option<String> {
 ///
 /// # Errors
 /// Another run holds it.
-fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Vec<String>), String>> {
+fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Option<String>), String>> {
     let none = |why: String| {
         let path = directory.display();
         Ok(Err(format!("what is under way is not written down, and lost if this is killed: '{path}': {why}")))

@@ -249,7 +249,7 @@ fn play_through<'a>(
     if draws {
         simulation = simulation.drawing();
     }
-    play_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| {});
+    play_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| {})?;
     Ok(simulation.finish())
 }
 
@@ -258,7 +258,7 @@ pub(super) fn play_side_by_side<'a>(
     cli: &Cli,
     simulations: &mut [Simulation<'a>],
     look: &mut dyn FnMut(&mut [Simulation<'a>]),
-) {
+) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut progress: Option<Progress> = None;
     simulations.iter_mut().for_each(Simulation::begin);
@@ -279,11 +279,17 @@ pub(super) fn play_side_by_side<'a>(
         if !more {
             break;
         }
+        if cli.events.timeout.is_some_and(|limit| began.elapsed() >= limit) {
+            let played = slice * 100 / SLICES;
+            let text = format!("the time given with --timeout is over: {played} % of the scenario is played");
+            return Err(Problem::new(Status::TimedOut, text).into());
+        }
     }
     for simulation in &mut *simulations {
         simulation.advance(u64::MAX, true);
     }
     look(simulations);
+    Ok(())
 }
 
 /// Tells all that happens on standard output.

@@ -53,7 +53,7 @@ pub(super) fn compare(
     let mut both = [simulation(before, play)?, simulation(after, play)?];
     both.iter_mut().for_each(|simulation| simulation.remember(Whose::All));
     let mut search = Search::default();
-    play_side_by_side(cli, &mut both, &mut |both| search.go_on(both));
+    play_side_by_side(cli, &mut both, &mut |both| search.go_on(both))?;
     let [one, other] = both.map(Simulation::finish);
     let difference = search.difference(play, (before, after))?;
     let differs = difference.is_some() || one.summary.slot_types.len() != other.summary.slot_types.len();

@@ -4,10 +4,12 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::control::write;
+use super::load;
 use super::options::{Cli, StatusOptions};
 use crate::cli::common::{Column, Painter, Status, table};
 use crate::os::clock;
 use crate::runner::slot::{Answer, DrainNow, SlotStatus};
+use crate::text::one_line::one_line;
 
 /// Clears a terminal and goes to its beginning.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -20,6 +22,7 @@ pub(super) fn show(
 ) -> anyhow::Result<Status> {
     let slot = options.of.slot.as_deref();
     let Some(pause) = options.watch else { return write(page(cli, ask()?, slot)?) };
+    let end = load::end_of(cli);
     let mut answer = ask()?;
     let mut first = true;
     loop {
@@ -31,7 +34,11 @@ pub(super) fn show(
         };
         write(format!("{begin}{text}"))?;
         first = false;
-        std::thread::sleep(pause.max(Duration::from_millis(100)));
+        let pause = pause.max(Duration::from_millis(100));
+        std::thread::sleep(end.map_or(pause, |end| pause.min(end.since(clock::tick()))));
+        if end.is_some_and(|end| clock::tick() >= end) {
+            return Ok(Status::TimedOut);
+        }
         answer = match ask() {
             Ok(answer) => answer,
             // It has ended.
@@ -93,8 +100,9 @@ fn of_drain_line(drain: &DrainNow, slots: usize) -> String {
     };
     let then = drain.on_completion.as_ref().map_or_else(String::new, |then| format!(", then {then}"));
     let start = drain.start.as_ref().map_or_else(String::new, |start| format!("; START meanwhile: {start}"));
-    let (how, id, by, reason, drained) =
-        (&drain.how, drain.request_id, &drain.by, &drain.reason, drain.drained);
+    // Whoever drains may have written more than a line.
+    let reason = one_line(&drain.reason);
+    let (how, id, by, drained) = (&drain.how, drain.request_id, &drain.by, drain.drained);
     format!(
         "{how} drain, request {id}, by {by} since {since} s, {until}{then}: {reason}; {drained} of {slots} slots drained{start}\n"
     )

@@ -238,8 +238,13 @@ impl Run<'_> {
             let ids = (overrides.cluster, overrides.proc);
             let universe = classad::Context::new(world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
             let from = Completion { keyword: &keyword, ids, universe, knobs: view, dialect };
-            job_source::complete(&mut ad, &from, self.quirks())
+            let left_out = job_source::complete(&mut ad, &from, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
+            // What is wrong with the backfill client the slot runner has told when it began.
+            let is_alone = std::env::var_os(PRIVATE).is_none() && !self.cli.output.quiet;
+            for value in left_out.iter().filter(|_| is_alone) {
+                session.warn(&format!("{value}; the job runs without it, as in a pool"));
+            }
         }
         Ok(ad)
     }

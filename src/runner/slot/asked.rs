@@ -1,7 +1,7 @@
 //! What comes in at the control socket, done and answered.
 
 use super::live::Live;
-use super::requests::{Answer, Asked, DrainNow, Meaning, Request, SlotStatus};
+use super::requests::{Answer, Asked, DrainNow, Meaning, Refusal, Request, SlotStatus};
 use crate::classad::Dialect;
 use crate::os::{Token, clock};
 use crate::runner::control::{self, Said};
@@ -17,14 +17,13 @@ impl Live<'_> {
         let Some(control) = &mut self.control else { return };
         let Some(said) = control.readable(token, &mut self.reactor) else { return };
         let client = said.client;
-        let answer =
-            self.carry_out(said).unwrap_or_else(|error| Answer { error: Some(error), ..Answer::default() });
+        let answer = self.carry_out(said).unwrap_or_else(Answer::from);
         if let Some(control) = &mut self.control {
             control.answer(client, &answer, &mut self.reactor);
         }
     }
 
-    fn carry_out(&mut self, said: Said) -> Result<Answer, String> {
+    fn carry_out(&mut self, said: Said) -> Result<Answer, Refusal> {
         let (line, ad) = said.request?;
         let request: Request = control::request(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
@@ -72,7 +71,13 @@ impl Live<'_> {
                     let new = !before.contains(&key) || id.eq_ignore_ascii_case(&slot);
                     (new && state == State::Claimed).then(|| self.status_of((key, id, state, activity)))
                 };
-                Answer { slots: self.machine.slots().filter_map(claimed).collect(), ..done }
+                // The present claim is another's until it has ended.
+                let waits = self.machine.waits_for(&slot);
+                let slots = match &waits {
+                    None => self.machine.slots().filter_map(claimed).collect(),
+                    Some(_) => Vec::new(),
+                };
+                Answer { slots, waits, ..done }
             }
         })
     }

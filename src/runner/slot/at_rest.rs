@@ -10,7 +10,7 @@ use super::idle::InputDevices;
 use super::measure::{Measure, surroundings};
 use crate::config::Config;
 use crate::os::clock;
-use crate::slot::{Event, ExecutionPoint, Measured, Settings, Surroundings};
+use crate::slot::{Event, ExecutionPoint, Limits, Measured, Settings, Surroundings};
 use crate::world::World;
 
 /// What is around the slots of a configuration on this machine.
@@ -29,6 +29,8 @@ pub fn at_rest(mut settings: Settings, world: Rc<dyn World>) -> ExecutionPoint {
     for slot in &mut settings.slots {
         slot.hooks = None;
     }
+    // Nor does it end, since nothing is fetched.
+    settings.limits = Limits::default();
     let now = clock::now();
     let mut machine = ExecutionPoint::new(settings, world, now);
     if let Some(measured) = Measure::new(InputDevices::new(Vec::new(), false)).take() {

@@ -393,7 +393,7 @@ impl Live<'_> {
     /// Reads the configuration again; the old one stays when that fails.
     pub(super) fn reload(&mut self) -> Result<(), String> {
         let (settings, warnings) = (self.options.reload)()?;
-        self.warn(None, "the configuration was read again");
+        self.tell(StreamEvent::new(clock::now(), Kind::Note).reason("the configuration was read again"));
         for warning in warnings {
             self.warn(None, &warning);
         }

@@ -7,6 +7,7 @@ mod account;
 mod asked;
 mod at_rest;
 mod benchmarks;
+mod client;
 mod cron;
 mod doctor;
 mod execute;
@@ -33,6 +34,7 @@ mod verdicts;
 
 pub use account::{HookAccount, hook_account};
 pub use at_rest::{at_rest, surroundings_of};
+pub use client::client_of_backfill;
 pub use doctor::{Check as HealthCheck, Patient, Standing, examine};
 pub use execute::{check_directories, check_room, clean_execute};
 pub use idle::InputDevices;

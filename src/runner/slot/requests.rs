@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::classad::format::long;
+use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect, Expr};
 use crate::os::identity;
 use crate::quirks::{Quirk, Quirks};
@@ -48,6 +48,9 @@ pub struct Request {
     /// For `claim` and `activate`: how many bytes of a job ad in long form follow the line.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ad_length: usize,
+    /// What messages call that ad: the file that it is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ad_name: Option<String>,
     /// For `claim`: seconds without `alive` after which an idle claim ends; as configured without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<i64>,
@@ -74,6 +77,9 @@ pub struct Answer {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether it is the ad that came with the request which cannot be used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bad_ad: bool,
     /// For `drain`: its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<u64>,
@@ -83,6 +89,30 @@ pub struct Answer {
     /// For `status`: the slots. For `claim`: the one that is claimed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<SlotStatus>,
+    /// For `claim`: what it waits for, where it is not to be had at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+}
+
+/// Why a request is not carried out.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    /// In words.
+    pub text: String,
+    /// Whether it is the ad that came with it which cannot be used.
+    pub bad_ad: bool,
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Refusal { text, bad_ad: false }
+    }
+}
+
+impl From<Refusal> for Answer {
+    fn from(Refusal { text, bad_ad }: Refusal) -> Self {
+        Answer { error: Some(text), bad_ad, ..Answer::default() }
+    }
 }
 
 /// A drain that is under way.
@@ -263,7 +293,7 @@ impl Request {
     pub fn event(self, ad: Vec<u8>, host: &str, quirks: Quirks) -> Result<Option<Event>, String> {
         let dialect = Dialect::new_syntax();
         let asked = Asked { ad, uid: identity::effective_uid(), lease: 0, host, quirks, dialect };
-        Ok(match self.meaning(asked)? {
+        Ok(match self.meaning(asked).map_err(|refusal| refusal.text)? {
             Meaning::Event(event)
             | Meaning::Claim(event)
             | Meaning::Drain(event)
@@ -273,12 +303,12 @@ impl Request {
     }
 
     /// What is to be done.
-    pub(super) fn meaning(self, asked: Asked<'_>) -> Result<Meaning, String> {
+    pub(super) fn meaning(self, asked: Asked<'_>) -> Result<Meaning, Refusal> {
         let verb = self.command.as_str();
         let who = (asked.uid, asked.quirks);
         if let Some(command) = self.claim_command(asked)? {
             let Some(slot) = self.slot else {
-                return Err(format!("'{}' is for one slot: name it", self.command));
+                return Err(format!("'{}' is for one slot: name it", self.command).into());
             };
             let held = (self.command == "hold").then(|| VacateReason {
                 text: self.reason.unwrap_or_else(|| "held by command".into()),
@@ -294,10 +324,10 @@ impl Request {
             });
         }
         if self.slot.is_some() && matches!(verb, "off" | "undrain" | "reconfig") {
-            return Err(format!("'{verb}' is for the whole execution point: name no slot"));
+            return Err(format!("'{verb}' is for the whole execution point: name no slot").into());
         }
         let how = self.how.as_deref().unwrap_or("graceful");
-        let unknown = |known: &str| Err(format!("'{how}' is not known here; {known}"));
+        let unknown = |known: &str| Err(format!("'{how}' is not known here; {known}").into());
         let event = match self.command.as_str() {
             "vacate" => match how {
                 "graceful" => Event::Vacate { slot: self.slot, fast: false },
@@ -313,7 +343,7 @@ impl Request {
                     "fast" => DrainSpeed::Fast,
                     _ => return unknown("graceful, quick or fast"),
                 };
-                return self.drain(speed, who).map(|request| Meaning::Drain(Box::new(Event::Drain(request))));
+                return Ok(Meaning::Drain(Box::new(Event::Drain(self.drain(speed, who)?))));
             }
             "undrain" => Event::CancelDrain { id: self.request_id },
             "off" => match how {
@@ -327,7 +357,7 @@ impl Request {
             other => {
                 let meant = nearest(other, COMMANDS.iter().copied());
                 let hint = meant.map_or_else(String::new, |meant| format!(" (did you mean '{meant}'?)"));
-                return Err(format!("there is no command '{other}'{hint}: {}", COMMANDS.join(", ")));
+                return Err(format!("there is no command '{other}'{hint}: {}", COMMANDS.join(", ")).into());
             }
         };
         Ok(Meaning::Event(Box::new(event)))
@@ -369,49 +399,62 @@ impl Request {
     }
 
     /// What a negotiator, schedd or shadow would ask, if it is one of their words.
-    fn claim_command(&self, asked: Asked<'_>) -> Result<Option<ClaimCommand>, String> {
+    fn claim_command(&self, asked: Asked<'_>) -> Result<Option<ClaimCommand>, Refusal> {
         let verb = self.command.as_str();
         Ok(Some(match verb {
             "match" => ClaimCommand::Match,
             "claim" => ClaimCommand::Request(Box::new(ClaimRequest {
-                job: job_of(&asked)?,
+                job: self.job(&asked)?,
                 lease: self.lease.unwrap_or(asked.lease),
                 schedd: self.schedd.clone().unwrap_or_default().into(),
                 host: asked.host.into(),
                 preempts: self.preempts.clone(),
             })),
-            "activate" => ClaimCommand::Activate(Box::new(job_of(&asked)?)),
+            "activate" => ClaimCommand::Activate(Box::new(self.job(&asked)?)),
             "alive" => ClaimCommand::Alive,
             "hold" => ClaimCommand::Deactivate(Deactivation::Graceful),
             "deactivate" => ClaimCommand::Deactivate(match self.how.as_deref() {
                 None | Some("graceful") => Deactivation::Graceful,
                 Some("fast") => Deactivation::Forcibly,
-                Some(how) => return Err(format!("'{how}' is not known here; graceful or fast")),
+                Some(how) => return Err(format!("'{how}' is not known here; graceful or fast").into()),
             }),
             "release-claim" => ClaimCommand::Release { waiting: self.waiting },
             _ => return Ok(None),
         }))
     }
+
+    /// The job of a claim. Whoever claims for a job has it run as its owner, which takes root; else all run as we do, and nobody
+    /// else may have his run so.
+    fn job(&self, asked: &Asked<'_>) -> Result<ClassAd, Refusal> {
+        let own = identity::effective_uid();
+        if asked.uid != own {
+            let text = format!(
+                "jobs run here as uid {own}, not as uid {}: ask from that account, or run the slots as root",
+                asked.uid
+            );
+            return Err(text.into());
+        }
+        let name = self.ad_name.as_deref().unwrap_or("the job's ad");
+        one_ad(&asked.ad, asked.dialect, name).map_err(|text| Refusal { text, bad_ad: true })
+    }
 }
 
-/// The job of a claim. Whoever claims for a job has it run as its owner, which takes root; else all run as we do, and nobody else
-/// may have his run so.
-fn job_of(asked: &Asked<'_>) -> Result<ClassAd, String> {
-    let own = identity::effective_uid();
-    if asked.uid != own {
-        return Err(format!(
-            "jobs run here as uid {own}, not as uid {}: ask from that account, or run the slots as root",
-            asked.uid
-        ));
+/// The one ad of a text that is called `name`; or what is wrong with it.
+fn one_ad(text: &[u8], dialect: Dialect, name: &str) -> Result<ClassAd, String> {
+    let mut reader = AdReader::new(text, None).dialect(dialect);
+    let mut ads = Vec::new();
+    while let Some(record) = reader.next_ad().map_err(|error| format!("{name}: {error}"))? {
+        if let Some(error) = record.errors.first() {
+            return Err(error.caret(name).render(&error.message));
+        }
+        ads.push(record.ad);
     }
-    let (ad, errors) = long::parse_with(&asked.ad, asked.dialect);
-    if let Some(error) = errors.first() {
-        return Err(format!("the job's ad cannot be used: {error}"));
+    let count = ads.len();
+    match ads.pop() {
+        Some(ad) if count == 1 && !ad.is_empty() => Ok(ad),
+        Some(_) if count > 1 => Err(format!("{name}: there are {count} ads, and a claim is for one job")),
+        _ => Err(format!("{name}: there is no job ad")),
     }
-    if ad.is_empty() {
-        return Err("there is no job ad".to_owned());
-    }
-    Ok(ad)
 }
 
 #[cfg(test)]
@@ -430,6 +473,7 @@ mod tests {
                 dialect: Dialect::new_syntax(),
             })
             .map(|meaning| format!("{meaning:?}"))
+            .map_err(|refusal| refusal.text)
     }
 
     #[test]
@@ -493,9 +537,10 @@ mod tests {
             dialect: Dialect::new_syntax().strict(strict),
         };
         let refused = request().meaning(asked(other, true));
-        assert!(refused.unwrap_err().contains(&format!("not as uid {other}")));
+        assert!(refused.unwrap_err().text.contains(&format!("not as uid {other}")));
         // The ad is read in the mode of the configuration: only strict mode takes zeros in front.
-        assert!(request().meaning(asked(other - 1, false)).unwrap_err().contains("cannot be used"));
+        let refused = request().meaning(asked(other - 1, false)).unwrap_err();
+        assert!(refused.bad_ad && refused.text.starts_with("the job's ad:1:"), "{refused:?}");
         assert!(request().meaning(asked(other - 1, true)).is_ok());
     }
 }

@@ -1,5 +1,6 @@
 //! The journal of a run: what is about to be done stands in it before it is done, so that after a kill nothing is done twice.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use nix::unistd::Pid;
 use super::execute::remove_left_by;
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::journal::Journal;
+use crate::journal::{Damage, Flaw, Journal};
 use crate::os::{clock, files, process_table};
 use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::runner::journal::{JournalError, JournalFile};
@@ -63,18 +64,14 @@ pub struct Recovered {
 }
 
 impl RunJournal {
-    /// Opens that of a state directory; with it what an earlier run had under way.
+    /// Opens that of a state directory; with it what an earlier run had under way, and in a line what of that cannot be read.
     ///
     /// # Errors
     /// Another run writes it; it is not safe; the system refuses.
-    pub fn open(directory: &Path) -> Result<(Self, Vec<String>), JournalError> {
+    pub fn open(directory: &Path) -> Result<(Self, Option<String>), JournalError> {
         let (file, journal) = JournalFile::open::<Record>(&directory.join(NAME))?;
         let Journal { records, damage } = journal;
-        let damage = damage.iter().map(|damage| {
-            let place = &damage.place;
-            format!("the journal of the last run, bytes {} to {}: {}", place.start, place.end, damage.flaw)
-        });
-        let damage = damage.collect();
+        let damage = damage_in_one_line(&damage);
         let begun = clock::now().epoch();
         Ok((RunJournal { file, directory: directory.into(), open: recover(records), begun }, damage))
     }
@@ -231,6 +228,51 @@ impl RunJournal {
     }
 }
 
+/// Of so many jobs and kinds of damage the line tells.
+const SHOWN: usize = 8;
+
+/// What cannot be read of a journal, and the jobs that it names.
+fn damage_in_one_line(damage: &[Damage]) -> Option<String> {
+    let (first, last) = (damage.first()?, damage.last()?);
+    if first.flaw == Flaw::Torn {
+        return Some(format!("the journal of the last run: {}: what it says was not begun", Flaw::Torn));
+    }
+    let (from, to) = (first.place.start, last.place.end);
+    let mut flaws: BTreeMap<String, usize> = BTreeMap::new();
+    let mut jobs: BTreeSet<String> = BTreeSet::new();
+    for Damage { piece, flaw, .. } in damage {
+        *flaws.entry(flaw.to_string()).or_default() += 1;
+        jobs.extend(job_in(piece));
+    }
+    let some = |all: Vec<String>, between: &str| {
+        let more = all.len().saturating_sub(SHOWN);
+        let shown = all[..all.len() - more].join(between);
+        if more == 0 { shown } else { format!("{shown}{between}and {more} more") }
+    };
+    let flaws = some(flaws.iter().map(|(flaw, count)| format!("{count} times {flaw}")).collect(), "; ");
+    let jobs = match jobs.len() {
+        0 => "which jobs they are about cannot be read".to_owned(),
+        _ => format!("about the jobs {}", some(jobs.into_iter().collect(), ", ")),
+    };
+    let count = match damage.len() {
+        1 => "1 record".to_owned(),
+        count => format!("{count} records"),
+    };
+    Some(format!(
+        "the journal of the last run: {count} cannot be read, bytes {from} to {to}, {jobs}: {flaws}; of what was under way then \
+         some may not be given back"
+    ))
+}
+
+/// The job that a piece of a journal names, as far as one can see.
+fn job_in(piece: &[u8]) -> Option<String> {
+    const BEFORE: &[u8] = b"\"job\":\"";
+    let id = &piece[piece.find(BEFORE)? + BEFORE.len()..];
+    let id = &id[..id.find_byte(b'"')?];
+    let is_id = !id.is_empty() && id.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    is_id.then(|| id.to_str_lossy().into_owned())
+}
+
 /// An error of the journal with its cause.
 pub fn told(error: &JournalError) -> String {
     let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
@@ -287,4 +329,37 @@ fn end_starter(
         lines.extend(u32::try_from(pid).into_iter().flat_map(|pid| remove_left_by(execute, pid)));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn damage(piece: &str, flaw: Flaw) -> Damage {
+        Damage { place: 100..200, piece: piece.into(), flaw }
+    }
+
+    #[test]
+    fn however_much_is_damaged_it_is_told_in_a_line_with_its_jobs() {
+        assert_eq!(damage_in_one_line(&[]), None);
+        let torn = damage_in_one_line(&[damage("00", Flaw::Torn)]).unwrap();
+        assert!(torn.ends_with("the last record was not written to its end: what it says was not begun"));
+        let of = |number| damage(&format!("x{{\"job\":\"{number}.0\"}}"), Flaw::Changed);
+        let many: Vec<Damage> = (10..38).map(of).collect();
+        let line = damage_in_one_line(&many).unwrap();
+        assert!(
+            line.contains("28 records cannot be read, bytes 100 to 200, about the jobs 10.0, 11.0, "),
+            "{line}"
+        );
+        assert!(
+            line.contains("17.0, and 20 more: 28 times the record was changed after it was written; "),
+            "{line}"
+        );
+        assert_eq!(line.lines().count(), 1);
+        let none = damage_in_one_line(&[damage("\"job\":\"\u{1b}\"", Flaw::Changed)]).unwrap();
+        assert!(
+            none.contains("1 record cannot be read") && none.contains("which jobs they are about"),
+            "{none}"
+        );
+    }
 }

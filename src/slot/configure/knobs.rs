@@ -92,10 +92,21 @@ impl<'a> Knobs<'a> {
         match read {
             Ok(setting) => setting.map_or(default, |setting| setting.value),
             Err(error) => {
-                self.warn(format!("{error}; {default} is used"));
+                let error = error.to_string();
+                let error = error.trim_end_matches('.');
+                self.warn(format!("{error}. A startd ends with it; here {default} is used"));
                 default
             }
         }
+    }
+
+    /// A number that is 0 or more.
+    pub(super) fn count(&self, name: &str, default: u32) -> u64 {
+        let number = self.int(name, default.into());
+        u64::try_from(number).unwrap_or_else(|_| {
+            self.warn(format!("{name} = {number} is below 0. A startd ends with it; here 0 is used"));
+            0
+        })
     }
 
     /// The number a knob is set to; nothing when it is not defined.

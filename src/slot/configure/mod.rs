@@ -8,6 +8,7 @@ mod knobs;
 mod layout;
 mod limits;
 mod machine;
+mod odd;
 mod policy;
 mod resources;
 mod settings;

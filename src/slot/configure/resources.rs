@@ -1,17 +1,23 @@
 //! Totals of the machine: processors, memory, swap, disk, custom resources (`ResAttributes.cpp`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bstr::BString;
 
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::Surroundings;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
+use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::slot::devices::{Devices, Nesting, take_properties};
 use crate::slot::resources::{Amounts, Custom};
 use crate::world::World;
+
+/// How long the program of an inventory may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Names that custom resources cannot have.
 const RESERVED: [&str; 7] = ["cpu", "cpus", "disk", "swap", "mem", "memory", "ram"];
@@ -147,7 +153,11 @@ fn resource(
     published: &mut ClassAd,
 ) -> Result<Custom, ConfigureError> {
     let found = match inventory(knobs, tag, around)? {
-        Some(text) => of_ad(knobs, &text, tag),
+        Some(inventory) => {
+            let found = of_ad(knobs, &inventory.text, tag);
+            inventory.tell(knobs, tag, &found);
+            found
+        }
         None => {
             let text = knobs.string(&format!("MACHINE_RESOURCE_{tag}")).unwrap_or_default();
             if text.contains('\n') { of_ad(knobs, &text, tag) } else { of_text(knobs, &text, tag) }
@@ -233,11 +243,50 @@ fn of_ad(knobs: &Knobs<'_>, text: &str, tag: &str) -> Found {
     found
 }
 
+/// What the inventory of a resource prints.
+struct Inventory {
+    text: String,
+    /// The knob, the program and how that ended; none where something stands for it.
+    ran: Option<(String, BString, Exit)>,
+}
+
+impl Inventory {
+    fn of(text: String) -> Self {
+        Inventory { text, ran: None }
+    }
+
+    /// Says in a line that a program has failed, or that it has found nothing though somebody has it look.
+    fn tell(&self, knobs: &Knobs<'_>, tag: &str, found: &Found) {
+        let Some((knob, program, exit)) = &self.ran else { return };
+        let failed = *exit != Exit::Code(0);
+        let nothing = found.quantity == 0.0;
+        let what = match (failed, nothing) {
+            (true, true) => format!("'{program}' {exit} and has found none"),
+            (true, false) => {
+                format!("'{program}' {exit}; what it has printed counts all the same, as in a pool")
+            }
+            (false, true) if knobs.is_set(knob) => format!("'{program}' has found none"),
+            (false, _) => return,
+        };
+        let way = if is_gpus(tag) { "; --gpus FILE gives them some" } else { "" };
+        let outcome = if nothing { format!(": the slots have no {tag}{way}") } else { String::new() };
+        knobs.warn(format!("{knob}: {what}{outcome}"));
+    }
+}
+
+fn is_gpus(tag: &str) -> bool {
+    tag.eq_ignore_ascii_case("GPUs")
+}
+
 /// What the inventory of a resource prints: its program, or what stands for it; `None` where it has none.
-fn inventory(knobs: &Knobs<'_>, tag: &str, around: &Surroundings) -> Result<Option<String>, ConfigureError> {
-    let is_gpus = tag.eq_ignore_ascii_case("GPUs");
+fn inventory(
+    knobs: &Knobs<'_>,
+    tag: &str,
+    around: &Surroundings,
+) -> Result<Option<Inventory>, ConfigureError> {
+    let is_gpus = is_gpus(tag);
     if let Some(given) = around.gpus.as_ref().filter(|_| is_gpus) {
-        return Ok(Some(given.clone()));
+        return Ok(Some(Inventory::of(given.clone())));
     }
     let knob = format!("MACHINE_RESOURCE_INVENTORY_{tag}");
     let (knob, line) = match knobs.text(&knob) {
@@ -255,27 +304,31 @@ fn inventory(knobs: &Knobs<'_>, tag: &str, around: &Surroundings) -> Result<Opti
         argv,
         stdin: Vec::new(),
         merge_stderr: false,
-        timeout: std::time::Duration::from_secs(60),
+        timeout: PATIENCE,
         output_limit: 1 << 20,
     };
-    match knobs.world().run(&command) {
-        Ok(output) => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
-        // A machine without the pool's own program has no cards to be found; 25.14 does not start there.
-        Err(error) if is_gpus && program.ends_with(b"/condor_gpu_discovery") => {
-            if error.kind() != std::io::ErrorKind::NotFound || knobs.is_set(&knob) {
-                knobs.warn(format!(
-                    "{knob}: '{program}' cannot be run: {error}: the slots have no GPUs; --gpus FILE gives them some, \
-                     --set-knob '{knob}=' leaves them out"
-                ));
-            }
-            Ok(Some("DetectedGPUs = 0".to_owned()))
+    let error = match knobs.world().run(&command) {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            return Ok(Some(Inventory { text, ran: Some((knob, program, output.exit)) }));
         }
-        Err(error) => {
-            let way =
-                format!("set {knob} to a program of this machine, or --set-knob '{knob}=' does without");
-            Err(knobs.error(&knob, format!("'{program}' cannot be run: {error}; {way}")))
+        Err(error) => error,
+    };
+    let why = match error.kind() {
+        ErrorKind::TimedOut => format!("'{program}' does not end, which a startd waits for, and was killed"),
+        _ => format!("'{program}' cannot be run: {error}"),
+    };
+    // A machine without the pool's own program has no cards to be found; 25.14 does not start there.
+    if is_gpus && program.ends_with(b"/condor_gpu_discovery") {
+        if error.kind() != ErrorKind::NotFound || knobs.is_set(&knob) {
+            knobs.warn(format!(
+                "{knob}: {why}: the slots have no GPUs; --gpus FILE gives them some, --set-knob '{knob}=' leaves them out"
+            ));
         }
+        return Ok(Some(Inventory::of("DetectedGPUs = 0".to_owned())));
     }
+    let way = format!("set {knob} to a program of this machine, or --set-knob '{knob}=' does without");
+    Err(knobs.error(&knob, format!("{why}; {way}")))
 }
 
 /// The command line that looks for GPUs where the configuration does not define them.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::{self, Surroundings};
-use super::{attributes, cron, hooks, layout, limits, policy, resources};
+use super::{attributes, cron, hooks, layout, limits, odd, policy, resources};
 use crate::classad::{AttrName, ClassAd, Expr};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
@@ -63,11 +63,15 @@ pub fn configure(
     let cron = cron::jobs(&global, &config.view(world), quirks, daemon_ad);
     let mut common_dynamic = ClassAd::new();
     machine::constant(around.adapter.as_ref(), &mut common_dynamic);
-    let power = power(&global, around, &ends);
+    let power = power(&global, &slots, around, &ends);
     power.publish(&mut common_dynamic);
     let seconds = |name: &str, default: i64| {
         Duration::from_secs(u64::try_from(global.int(name, default).max(0)).unwrap_or(0))
     };
+    let backfill = backfill(&global, quirks);
+    if backfill.is_some() {
+        odd::backfill(&global, &slots);
+    }
     let attributes = |lists: &[&str]| -> Vec<AttrName> {
         lists.iter().flat_map(|list| global.words(list)).map(|name| AttrName::from(name.as_str())).collect()
     };
@@ -99,7 +103,7 @@ pub fn configure(
         cron,
         benchmarks: cron::benchmarks(&global, &config.view(world), world, quirks),
         image_cache: image_cache(&global),
-        backfill: backfill(&global, quirks),
+        backfill,
         noclaim_shutdown: Some(global.int("STARTD_NOCLAIM_SHUTDOWN", 0)).filter(|limit| *limit > 0),
         claim_lease: global
             .int("ALIVE_INTERVAL", 300)
@@ -134,8 +138,9 @@ fn machine_ad(
     Ok(common)
 }
 
-fn power(global: &Knobs<'_>, around: &Surroundings, ends: &Limits) -> PowerSettings {
-    let seconds = u64::try_from(global.int("HIBERNATE_CHECK_INTERVAL", 0)).unwrap_or(0);
+fn power(global: &Knobs<'_>, slots: &[SlotPlan], around: &Surroundings, ends: &Limits) -> PowerSettings {
+    let seconds = global.count("HIBERNATE_CHECK_INTERVAL", 0);
+    odd::hibernate(global, slots, seconds > 0);
     PowerSettings {
         interval: Some(seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs),
         wakeable: around.adapter.as_ref().is_some_and(Adapter::is_wakeable),
@@ -174,6 +179,16 @@ fn backfill(global: &Knobs<'_>, quirks: Quirks) -> Option<Backfilling> {
     }
     match global.string("BACKFILL_SYSTEM") {
         Some(system) if system.eq_ignore_ascii_case("BOINC") => {
+            // `BOINC_BackfillMgr::reconfig`.
+            let needed = [["Executable", "Cmd"], ["InitialDir", "Iwd"], ["Universe", "JobUniverse"]];
+            let is_missing =
+                |names: &&[&str; 2]| names.iter().all(|name| global.text(&format!("BOINC_{name}")).is_none());
+            if let Some([name, _]) = needed.iter().find(is_missing) {
+                global.warn(format!(
+                    "ENABLE_BACKFILL is true, but BOINC_{name} is not set: there is no backfill, as in a pool"
+                ));
+                return None;
+            }
             Some(Backfilling { dead: quirks.has(Quirk::BackfillDead) })
         }
         Some(system) => {

@@ -5,16 +5,13 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use nix::unistd::{AccessFlags, eaccess};
 
+use super::super::client::client_of_backfill;
 use super::{Check, Patient, failing};
-use crate::classad::{ClassAd, Dialect};
 use crate::hook::{Caller, HookType, path_check};
 use crate::job::attr;
 use crate::os::{identity, interpreter_of};
 use crate::process::Identity;
-use crate::quirks::Quirks;
 use crate::runner::config_lint::keywords;
-use crate::slot::BOINC;
-use crate::starter::job_source::{self, Completion};
 use crate::text::caseless;
 
 /// Who runs what.
@@ -186,22 +183,29 @@ pub(super) fn cron(patient: &Patient<'_>) -> Vec<Check> {
 
 /// The client of backfill, whose job a starter takes from the configuration.
 pub(super) fn backfill(patient: &Patient<'_>) -> Option<Check> {
-    patient.settings.backfill.filter(|backfill| !backfill.dead)?;
     let view = patient.config.view(patient.world);
-    let from = Completion {
-        keyword: BOINC,
-        ids: (None, None),
-        universe: false,
-        knobs: &view,
-        dialect: Dialect::of(patient.world),
+    let is_wanted = match patient.settings.backfill {
+        Some(backfill) => !backfill.dead,
+        None => {
+            let is_boinc = |system: String| system.eq_ignore_ascii_case("BOINC");
+            let enabled = view.boolean("ENABLE_BACKFILL").ok().flatten();
+            enabled.is_some_and(|setting| setting.value)
+                && patient.text("BACKFILL_SYSTEM").is_some_and(is_boinc)
+        }
     };
-    let mut ad = ClassAd::new();
-    if let Err(error) = job_source::complete(&mut ad, &from, Quirks::None) {
-        return Some(failing("backfill", &error.to_string()));
+    if !is_wanted {
+        return None;
     }
+    let (ad, left_out) = match client_of_backfill(patient.config, patient.world) {
+        Ok(client) => client,
+        Err(error) => return Some(failing("backfill", &error.to_string())),
+    };
     let path: PathBuf = ad.string(attr::CMD).unwrap_or_default().to_path_lossy().into_owned();
-    Some(match executes(&path, None) {
-        Ok(()) => Check::good("backfill", format!("'{}'", path.display())),
-        Err((found, todo)) => Check::fails("backfill", found, todo),
+    Some(match (executes(&path, None), left_out.first()) {
+        (Ok(()), Some(value)) => {
+            Check::note("backfill", value.to_string(), "correct it: the client runs without it, as in a pool")
+        }
+        (Ok(()), None) => Check::good("backfill", format!("'{}'", path.display())),
+        (Err((found, todo)), _) => Check::fails("backfill", found, todo),
     })
 }

@@ -1,0 +1,92 @@
+//! Which devices a job gets of those that a slot has free: such that the job's Require<Tag> holds for.
+
+use super::core::Core;
+use super::devices::{Constraint, Devices};
+use super::explain::{Clause, shortened, values_in};
+use super::resources::Amounts;
+use super::single::Slot;
+use super::unfit::Unfit;
+use crate::classad::{ClassAd, Context};
+use crate::world::{Frozen, World};
+
+/// Of so many devices that do not fit the properties are shown.
+const SHOWN: usize = 4;
+
+/// Whether a slot that does not split has the devices that a job asks for.
+pub(super) fn has_devices(slot: &Slot, core: &Core, job: &ClassAd) -> Result<(), Unfit> {
+    if slot.amounts.custom.iter().all(|custom| custom.devices.is_none()) {
+        return Ok(());
+    }
+    let context = Context::new(&*core.world).my(job).target(&slot.live);
+    let mut wanted = slot.amounts.clone();
+    for custom in &mut wanted.custom {
+        custom.quantity = context.real(format!("Request{}", custom.tag)).unwrap_or(0.0).max(0.0);
+    }
+    choose(&mut wanted, slot, core, job)
+}
+
+/// Chooses devices of `parent` for the job, and binds them in `amounts`.
+pub(super) fn choose(amounts: &mut Amounts, parent: &Slot, core: &Core, job: &ClassAd) -> Result<(), Unfit> {
+    let world = Frozen { world: &*core.world, now: core.now };
+    for custom in amounts.custom.iter_mut().filter(|custom| custom.quantity > 0.0) {
+        let Some(devices) = &custom.devices else { continue };
+        let require = match custom.tag.as_str() {
+            "GPUs" => "RequireGPUs".to_owned(),
+            tag => format!("Require{tag}"),
+        };
+        let wanted = match job.get(require.as_str()) {
+            Some(expr) => Constraint::of_job(&expr, job, &world),
+            None => Constraint::None,
+        };
+        let mine = parent.amounts.custom.iter().find(|mine| mine.tag == custom.tag);
+        let free = mine.map(|mine| mine.available(&core.offline)).unwrap_or_default();
+        let free: Vec<usize> =
+            free.into_iter().filter(|index| !parent.is_contested(&custom.tag, *index)).collect();
+        let free = parent.amounts.in_order(free, devices);
+        let fits = |index: &usize| devices.fits(*index, &wanted, &world, core.quirks());
+        let (mut fit, other): (Vec<usize>, Vec<usize>) = free.into_iter().partition(fits);
+        let count = custom.quantity as usize;
+        fit.truncate(count);
+        fit.sort_unstable();
+        custom.bound = fit;
+        if custom.bound.len() < count {
+            let (tag, found) = (&custom.tag, custom.bound.len());
+            let reason = match wanted {
+                Constraint::None => format!("{found} of {count} {tag} are free"),
+                _ => format!(
+                    "{require} holds for {found} of the {tag} that are free, and {count} are asked for"
+                ),
+            };
+            let clauses =
+                clause(&require, &wanted, (devices.as_ref(), &other[..]), &world).into_iter().collect();
+            return Err(Unfit { reason, clauses });
+        }
+    }
+    Ok(())
+}
+
+/// The condition that devices do not fulfil, with what is known of them.
+fn clause(
+    require: &str,
+    wanted: &Constraint,
+    (devices, other): (&Devices, &[usize]),
+    world: &dyn World,
+) -> Option<Clause> {
+    let text = match wanted {
+        Constraint::None => return None,
+        Constraint::Index(number) => number.to_string(),
+        Constraint::Expression(expr) => expr.unparse_old().to_string(),
+    };
+    let mut seen = Vec::new();
+    for id in other.iter().take(SHOWN).filter_map(|index| devices.ids.get(*index)) {
+        let values = match (wanted, devices.properties.get(id)) {
+            (Constraint::Expression(expr), Some(ad)) => values_in(&Context::new(world).my(ad), expr),
+            _ => Vec::new(),
+        };
+        seen.push(if values.is_empty() { id.clone() } else { format!("{id}: {}", values.join(", ")) });
+    }
+    if other.len() > SHOWN {
+        seen.push(format!("and {} more", other.len() - SHOWN));
+    }
+    Some(Clause { attribute: require.to_owned(), text: shortened(&text), value: "false".to_owned(), seen })
+}
