@@ -41,18 +41,42 @@ fn without_a_pool_it_says_what_it_would_do() {
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "the copies are left behind");
 }
 
+/// What a startd 25.14 wrote of a slot that took one job: as steps, the same as ours.
+const START_LOG: &str = "\
+11/23/26 17:40:39 slot1: Changing state: Owner -> Unclaimed
+11/23/26 17:40:41 slot1: Changing activity: Idle -> Benchmarking
+11/23/26 17:40:41 slot1: Changing activity: Benchmarking -> Idle
+11/23/26 17:40:41 slot1: Changing state: Unclaimed -> Claimed
+11/23/26 17:40:41 slot1: Changing activity: Idle -> Busy
+11/23/26 17:40:43 slot1: Changing activity: Busy -> Idle
+11/23/26 17:40:43 slot1: Changing state and activity: Claimed/Idle -> Preempting/Vacating
+11/23/26 17:40:43 slot1: Changing state and activity: Preempting/Vacating -> Owner/Idle
+11/23/26 17:40:43 slot1: Changing state: Owner -> Unclaimed
+";
+
 #[test]
 fn a_pool_that_does_the_same_is_told_from_one_that_does_not() {
-    for (quirk, same) in [("", true), ("chmod a-x \"${CONDOR_CONFIG%/*}\"/hooks/job_exit; ", false)] {
+    let other_states = START_LOG.replace("Idle -> Busy", "Idle -> Suspended");
+    for (quirk, start_log, same) in [
+        ("", START_LOG, true),
+        ("", &other_states, false),
+        ("chmod a-x \"${CONDOR_CONFIG%/*}\"/hooks/job_exit; ", "", false),
+    ] {
         let place = place();
         let master = place.path().join("condor_master");
+        let told = if start_log.is_empty() {
+            String::new()
+        } else {
+            format!("cat >\"${{CONDOR_CONFIG%/*}}/log/StartLog\" <<'LOG'\n{start_log}LOG\n")
+        };
         let text = format!(
-            "#!/bin/sh\n{quirk}exec htc-slot-run --quirks reference --config-file \"$CONDOR_CONFIG\" --once --idle-exit 3\n"
+            "#!/bin/sh\n{told}{quirk}exec htc-slot-run --quirks reference --config-file \"$CONDOR_CONFIG\" --once --idle-exit 3\n"
         );
         fs::write(&master, text).unwrap();
         fs::set_permissions(&master, fs::Permissions::from_mode(0o755)).unwrap();
         let (good, said, complained) = run(place.path());
         assert_eq!(good, same, "{said}{complained}");
         assert_eq!(said.contains("the pool did the same"), same, "{said}{complained}");
+        assert_eq!(complained.contains("are not compared"), start_log.is_empty(), "{complained}");
     }
 }
