@@ -76,15 +76,20 @@ def value(ad, name):
     return found
 
 
+# What an earlier run has written into an ad.
+EARLIER = re.compile(r"\s*(queue(name|attempt|slot|refused)|exit(bysignal|signal|code))\s*=", re.IGNORECASE)
+
+
 def ads(text):
-    """The ads of a text, which empty lines separate."""
+    """The ads of a text, which empty lines separate, as they are taken: without comments and what an earlier run has left."""
     ad = []
     for number, line in enumerate((text + "\n\n").split("\n"), 1):
         line = line.rstrip("\r")
         if line.strip():
-            if not re.match(r"\s*([A-Za-z_][\w.]*\s*=|#)", line):
+            if not re.match(r"\s*([A-Za-z_][\w.]*\s*=\s*[^\s=]|#)", line):
                 raise Refused(f"line {number} is no attribute of an ad: {ascii(line[:60])}")
-            ad.append(line + "\n")
+            if not line.lstrip().startswith("#") and not EARLIER.match(line):
+                ad.append(line + "\n")
         elif ad:
             yield "".join(ad)
             ad = []
@@ -124,9 +129,9 @@ class Store:
 
     # What the hooks do.
 
-    def fetch(self, slot, held):
-        """A job for this slot, with a lease of so many seconds: the ad with the lines by which the later hooks know it; None
-        where there is no work."""
+    def fetch(self, slot, held, output):
+        """A job for this slot, with a lease of so many seconds: the ad with the lines by which the later hooks know it, and
+        a directory for what it writes unless it says where; None where there is no work."""
         now = time.time()
         for lost in self.base.execute(
             "SELECT id, attempt FROM job WHERE state = 'claimed' AND lease < ?", (now,)
@@ -148,9 +153,9 @@ class Store:
             (attempt, raw(slot), now + held, job["id"]),
         )
         name, ad = job["id"], job["ad"]
-        where = "".join(
-            f'{key} = "{name}.{ending}"\n' for key, ending in (("Out", "out"), ("Err", "err")) if value(ad, key) is None
-        )
+        output = output.replace('"', '\\"')
+        places = {"Iwd": output, "Out": f"{output}/{name}.out", "Err": f"{output}/{name}.err"}
+        where = "".join(f'{key} = "{place}"\n' for key, place in places.items() if value(ad, key) is None)
         return (
             f"{ad.rstrip()}\n"
             f'QueueName = "{name}"\nQueueAttempt = {attempt}\nClusterId = {name}\nProcId = 0\n{where}'
