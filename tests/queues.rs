@@ -232,8 +232,11 @@ fn refusals(kind: &'static str, needs: &[&str]) {
 fn workflow(kind: &str, needs: &[&str]) {
     let Some(programs) = programs(needs) else { return };
     let place = place();
-    let mut command = Command::new(examples().join("../workflow/run"));
-    let told = run(command.arg(kind).env("HTC_PROGRAMS", programs).env("TMPDIR", place.path()));
+    let blank = place.path().join("a directory");
+    std::fs::create_dir(&blank).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(examples().join("../workflow/run")).arg(kind);
+    let told = run(command.env("HTC_PROGRAMS", programs).env("TMPDIR", &blank));
     for line in [
         "11.0\tSmall",
         "1         done           1  exited with status 0",
@@ -243,7 +246,7 @@ fn workflow(kind: &str, needs: &[&str]) {
     ] {
         assert!(told.lines().any(|printed| printed == line), "no {line:?} in\n{told}");
     }
-    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
+    assert_eq!(std::fs::read_dir(&blank).unwrap().count(), 0, "something is left behind");
 }
 
 #[test]
@@ -476,6 +479,15 @@ fn a_signal_ends_the_runner_too() {
 }
 
 #[test]
+fn hosts_wants_numbers_and_somebody_for_lost_jobs() {
+    for words in [&["--runners=0"][..], &["--runners=x"], &["--jobs="], &["--lose", "--runners=1"]] {
+        let output = Command::new(examples().join("hosts")).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(output.stderr.starts_with(b"hosts: "), "{words:?}");
+    }
+}
+
+#[test]
 fn a_lost_host_gives_its_jobs_back() {
     let Some(programs) = programs(&POSTGRES) else { return };
     let allowed = if is_root() { "unshare -nmpf true" } else { "unshare -Unmpf true" };
@@ -489,6 +501,11 @@ fn a_lost_host_gives_its_jobs_back() {
     let told = run(command.env("HTC_PROGRAMS", programs).env("TMPDIR", place.path()));
     assert!(told.contains("lease lost: 2"), "{told}");
     assert!(!told.contains("late end"), "{told}");
+    // It does not wait for more jobs than there are.
+    let mut command = Command::new(examples().join("hosts"));
+    command.args(["--runners=2", "--slots=4", "--jobs=3", "--lose"]);
+    let told = run(command.env("HTC_PROGRAMS", programs).env("TMPDIR", place.path()));
+    assert!(told.contains("host1 is lost with "), "{told}");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
     // What the starters of the lost host had written down went with it.
     let ours = place.path().to_str().unwrap();

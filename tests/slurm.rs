@@ -45,7 +45,9 @@ fn example(script: &str, words: &[&str], variables: &[(&str, &str)]) -> Option<S
     // No word of Slurm's may stumble over the blank.
     let place = place.path().join("a directory");
     std::fs::create_dir(&place).unwrap();
-    let mut command = Command::new(slurm().join(script));
+    // Nor may a umask that keeps the account of hooks and servers out.
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(slurm().join(script));
     command.args(words).envs(variables.iter().copied()).env("HTC_PROGRAMS", programs).env("TMPDIR", &place);
     let told = printed(&mut command);
     assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0, "something is left behind");
