@@ -498,7 +498,7 @@ fn a_lost_host_gives_its_jobs_back() {
     let place = place();
     let mut command = Command::new(examples().join("hosts"));
     command.args(["--runners=2", "--slots=2", "--jobs=8", "--lose"]);
-    let told = run(command.env("HTC_PROGRAMS", programs).env("TMPDIR", place.path()));
+    let told = run(command.env("HTC_PROGRAMS", &programs).env("TMPDIR", place.path()));
     assert!(told.contains("lease lost: 2"), "{told}");
     assert!(!told.contains("late end"), "{told}");
     // It does not wait for more jobs than there are.
