@@ -92,3 +92,18 @@ fn every_example_asks_for_the_programs_at_one_place() {
         assert!(!text.contains("/debug") && !text.contains("/release"), "{script}");
     }
 }
+
+#[test]
+fn an_image_is_picked_by_a_string_alone() {
+    let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/containers/pick-image");
+    for (value, image, complaint) in [
+        ("\"debian\"", "WantDocker = true\nDockerImage = \"debian\"\n", ""),
+        ("5", "", "pick-image: WantSoftware = 5: that is no string, and no image is picked\n"),
+    ] {
+        let line = format!("WantSoftware = {value}");
+        let output =
+            Command::new("sh").args(["-c", "echo \"$1\" | \"$0\""]).arg(&hook).arg(line).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), image);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), complaint);
+    }
+}
