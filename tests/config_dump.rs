@@ -1075,6 +1075,25 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
     assert!(told.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{told}");
     let (status, told, _) = run(&["a", "a"]);
     assert!(status == Some(0) && told.starts_with("a and a come to the same; "), "{status:?} {told}");
+    // What nobody sets is not counted.
+    write("nothing", "");
+    let (status, told, _) = run(&["nothing", "nothing"]);
+    assert_eq!(
+        (status, told.as_str()),
+        (Some(0), "nothing and nothing come to the same; neither sets anything\n")
+    );
+    // Two secrets are compared, whether or not they are shown.
+    write("one", "A_PASSWORD = one\nB = 1\n");
+    write("two", "A_PASSWORD = two\nB = 1\n");
+    for redacting in [&[][..], &["--redact"]] {
+        let (status, told, _) = run(&[&["one", "two"], redacting].concat());
+        assert!(
+            status == Some(1)
+                && told.contains("\n1 parameter differs; 1 that one of them sets comes to the same\n"),
+            "{told}"
+        );
+        assert_eq!(told.contains("- one"), redacting.is_empty(), "{told}");
+    }
     // What is drawn is drawn alike: in both, and for all daemons.
     write("draws", &format!("{base}use POLICY : UWCS_Desktop\nDRAWN = $RANDOM_INTEGER(1, 1000000)\n"));
     let (status, told, _) = run(&["draws", "draws"]);

@@ -38,16 +38,19 @@ fn members(source: &str, item: &str) -> Vec<(String, String)> {
     let body =
         source.lines().skip_while(|line| !line.starts_with(item)).skip(1).take_while(|line| *line != "}");
     let (mut documentation, mut renamed, mut rows) = (String::new(), None, Vec::new());
+    let mut is_key = true;
     for line in body.map(str::trim) {
         if let Some(text) = line.strip_prefix("/// ") {
             documentation = format!("{documentation} {text}").trim().to_owned();
         } else if let Some(attribute) = line.strip_prefix("#[serde(") {
             let name = attribute.split_once("rename = \"").and_then(|(_, rest)| rest.split('"').next());
             renamed = name.map(str::to_owned).or(renamed);
+            is_key = attribute != "skip)]";
         } else if !line.is_empty() && !line.starts_with("#[") {
             let name =
                 line.trim_start_matches("pub ").split([':', ',', '(', ' ', '{']).next().unwrap().to_owned();
-            rows.push((renamed.take().unwrap_or(name), std::mem::take(&mut documentation)));
+            let row = (renamed.take().unwrap_or(name), std::mem::take(&mut documentation));
+            rows.extend(std::mem::replace(&mut is_key, true).then_some(row));
         }
     }
     assert!(rows.len() > 1, "{item} has no members");

@@ -12,7 +12,7 @@ use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{Knobs, RouteTable, Router};
 use htc_hooks::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
 use htc_hooks::runner::router::{Course, Options, Point, Until, run, simulate};
-use htc_hooks::runner::simulate::{Scenario, Workload};
+use htc_hooks::runner::simulate::{Files, LeftOut, Scenario, Workload};
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
 
@@ -159,7 +159,8 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
         let note = &mut |point: &Point| points.push(point.clone());
         let (scenario, view) = (scenario(fail), config.view(&world));
         let open = &mut |_: &Path| Err(std::io::ErrorKind::NotFound.into());
-        let jobs = Workload::new(&scenario, 0, None, &world, open).unwrap();
+        let files = Files { open, left_out: &mut |_: &str, _: LeftOut<'_>| {} };
+        let jobs = Workload::new(&scenario, 0, None, &world, files).unwrap();
         let course = Course { scenario: &scenario, jobs, start: 0, view: &view, world: &world };
         let totals = simulate(course, router, note, &mut |_, _| {}).unwrap();
         // What is summed up is what was seen.

@@ -38,6 +38,6 @@ pub mod view;
 pub use command::CommandPolicy;
 pub use expand::{ExpandError, MacroSource, Message};
 pub use load::{Config, ConfigError, ErrorPlace, LoadOptions, Warning};
-pub use macro_set::{Definition, Entry, Found, MacroSet, Place, SourceId, Who};
+pub use macro_set::{Definition, Entry, Found, MacroSet, Place, SourceId, SourceKind, Who};
 pub use value_error::ValueError;
 pub use view::{Origin, Setting, View};

@@ -7,6 +7,7 @@ use super::interface::SlotKey;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::unfit::Unfit;
+use super::watch::Moving;
 use serde::Serialize;
 
 use crate::classad::{ClassAd, Context, Expr, Value};
@@ -98,6 +99,21 @@ impl ExecutionPoint {
             Ok(unfit) => Offer::accepted(rank, unfit),
             Err(unfit) => Offer::refused(unfit),
         })
+    }
+
+    /// The second from which on a slot may say something else to the job than now, by the clock alone; `i64::MAX` for never.
+    pub fn says_so_until(&self, key: SlotKey, job: &ClassAd) -> Option<i64> {
+        let slot = self.slots.get(&key)?;
+        let mut job = job.clone();
+        if slot.kind == SlotKind::Static {
+            add_requests(&mut job);
+        }
+        let moving = slot.moving(&self.core);
+        // What moves was published at the last poll, and goes on from there.
+        let published = self.core.current_time.min(moving.now);
+        self.core.watch.begin(Moving { now: published, ..moving });
+        slot.look(&self.core, Some(&job), |context| (context.boolean("Requirements"), context.real("Rank")));
+        Some(self.core.watch.end())
     }
 
     /// An attribute has this value in all slots from now on, whatever is published of it.

@@ -65,6 +65,7 @@ mod sandbox;
 mod simulate;
 mod simulate_asked;
 mod simulate_books;
+mod simulate_meant;
 #[cfg(feature = "cli")]
 mod slot_ads;
 mod slot_backfill;

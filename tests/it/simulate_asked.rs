@@ -166,7 +166,7 @@ fn why_shows_values_as_they_were_when_it_was_decided() {
         "length = '1h'\n[[jobs]]\nruns = '2h'\n[[event]]\nat = '20m'\nknobs = { PREEMPT = 'true' }\n",
     );
     let told = place.well(&["simulate", "r.toml", "--why", "1.0"]);
-    assert!(told.contains("PREEMPT = true (a knob of the scenario or of --set-knob)"), "{told}");
+    assert!(told.contains("PREEMPT = true (r.toml, line 6)"), "{told}");
 }
 
 #[test]
@@ -176,7 +176,8 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
     let (status, told, stderr) = place.run(&["simulate", "s.toml", "--compare", "new.conf"]);
     assert_eq!((status, stderr.as_str()), (1, ""), "{told}");
     assert!(told.starts_with("before: c.conf\nafter:  new.conf\n\n  "), "{told}");
-    assert!(told.contains("jobs completed               0       3       +3\n"), "{told}");
+    let completed = told.lines().find(|line| line.starts_with("jobs completed ")).unwrap_or_default();
+    assert!(completed.split_whitespace().eq(["jobs", "completed", "0", "3", "+3"]), "{told}");
     let wanted = "the first job that fares differently is 1.0:
     before: 1h after the start it had to leave slot1: PREEMPT is true
                 PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
@@ -211,7 +212,8 @@ fn a_history_is_played_again() {
     assert_eq!(summary["jobs"]["completed"], 2);
     assert_eq!(summary["jobs"]["failed"], 1);
     assert_eq!(summary["owners"][1]["goodput"], 60.0, "{summary}");
-    for (from, said) in [("nowhere", "No such file"), (".", "s a directory"), ("c.conf", "jobs 1")] {
+    std::fs::create_dir(place.0.path().join("empty")).unwrap();
+    for (from, said) in [("nowhere", "No such file"), ("empty", "holds no ads"), ("c.conf", "jobs 1")] {
         place.write("h.toml", &format!("length = '1h'\n[[jobs]]\nfrom = '{from}'\n"));
         let (status, _, stderr) = place.run(&["simulate", "h.toml"]);
         assert!(status == 3 && stderr.contains(said), "{from}: {status} {stderr}");

@@ -50,7 +50,7 @@ pub(crate) use problem::{is_broken_pipe, is_without_configuration, status_of};
 pub use program::{CLASSAD_KNOBS, Compat, Example, Manual, Program, Session, brief, command};
 pub use progress::Progress;
 pub(crate) use read_ads::{AdStream, malformed, read_ads, refuse_malformed};
-pub(crate) use scenario::{read_jobs, read_scenario};
+pub(crate) use scenario::{in_scenario, read_jobs, read_scenario};
 pub use status::Status;
 pub use table::{Align, Column, table};
 pub use values::EventsTo;

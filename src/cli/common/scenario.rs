@@ -1,15 +1,18 @@
 //! Scenarios of simulations, of slots and of routes: read from a file, and the jobs that they name.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Problem, Session};
+use super::{Problem, Session, malformed, open_input, pipe_ends};
+use crate::classad::Dialect;
 use crate::classad::references::Names;
+use crate::os::RealWorld;
 use crate::runner::simulate::scenario::LARGEST;
-use crate::runner::simulate::{Players, Scenario, Workload, WorkloadError};
+use crate::runner::simulate::{Files, LeftOut, Players, Scenario, ScenarioError, Workload, WorkloadError};
 use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
@@ -36,15 +39,19 @@ pub(crate) fn read_scenario(
         let caret = Caret { source: &name, text: error.as_bytes(), span: Span::new(at, at + 1) };
         Problem::unreadable("a scenario is text (TOML in UTF-8)").at(&caret)
     })?;
-    let mut scenario = Scenario::read(&text).map_err(|error| {
-        let problem = Problem::unreadable(error.message.clone());
+    let told = |error: ScenarioError| {
         let span = Span::new(error.span.start, error.span.end);
-        let problem = problem.at(&Caret { source: &name, text: text.as_bytes(), span });
+        let caret = Caret { source: &name, text: text.as_bytes(), span };
+        let problem = Problem::unreadable(error.message).at(&caret);
         match error.hint {
             Some(hint) => problem.hint(hint),
             None => problem,
         }
-    })?;
+    };
+    let mut scenario = Scenario::read(&text).map_err(&told)?;
+    let world = RealWorld::new();
+    let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
+    scenario.refuse_other_times(&offset).map_err(&told)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
@@ -55,28 +62,92 @@ pub(crate) fn read_scenario(
     for key in scenario.idle_keys(players) {
         session.warn(&format!("{name}: '{key}' is {others} and means nothing here"));
     }
+    for key in scenario.keys_beside_from() {
+        session.warn(&format!("{name}: '{key}' means nothing beside 'from': the ads of the file say it"));
+    }
     Ok(scenario)
 }
 
-/// The jobs of a scenario; files are looked for in `directory`, and of their ads what `asked` names is kept.
+/// A problem with what stands in one of several tables of a scenario, with its place.
+pub(crate) fn in_scenario(
+    message: String,
+    (scenario, path): (&Scenario, &Path),
+    (table, index, key): (&str, usize, &str),
+) -> Problem {
+    let span = scenario.place(table, index, key);
+    let name = path.display().to_string();
+    let caret =
+        Caret { source: &name, text: scenario.text().as_bytes(), span: Span::new(span.start, span.end) };
+    Problem::unreadable(message).at(&caret)
+}
+
+/// So many ads that are left out are told of one by one.
+const TOLD: u64 = 5;
+
+/// The jobs of the scenario in a file; files that it names are looked for beside it, and of their ads what `asked` names is kept. What
+/// is left out of these is told.
 pub(crate) fn read_jobs(
-    (scenario, start): (&Scenario, i64),
-    directory: &Path,
-    asked: Option<&Names>,
-    world: &dyn World,
+    (scenario, path): (&Scenario, &Path),
+    start: i64,
+    (asked, world): (Option<&Names>, &dyn World),
+    session: &Session,
 ) -> anyhow::Result<Workload> {
-    let mut open = |path: &Path| -> io::Result<Box<dyn BufRead>> {
-        let file = File::open(directory.join(path))?;
-        if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let session = session.reading(Dialect::of(world));
+    let mut failed = None;
+    let mut open = |file: &Path| -> io::Result<Box<dyn BufRead>> {
+        match open_input(&directory.join(file), pipe_ends().0, &session) {
+            Ok((reader, _)) => Ok(Box::new(reader)),
+            Err(error) => {
+                failed = Some(error);
+                Err(io::Error::other("it cannot be opened"))
+            }
         }
-        Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
     };
-    Workload::new(scenario, start, asked, world, &mut open).map_err(|error| {
-        let text = error.to_string();
-        match error {
-            WorkloadError::File { source, .. } => Problem::unreadable(text).caused_by(source).into(),
-            WorkloadError::Line { .. } | WorkloadError::Content { .. } => Problem::unreadable(text).into(),
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut left_out = |file: &str, why: LeftOut<'_>| {
+        let count = counts.entry(file.to_owned()).or_default();
+        *count += 1;
+        if *count > TOLD {
+            return;
         }
-    })
+        match why {
+            LeftOut::Bad(error) => session.report(&malformed(error, file).into()),
+            LeftOut::NoTime { line } => {
+                session.warn(&format!(
+                    "{file}:{line}: this ad has no QDate, and nobody knows when its job came"
+                ));
+            }
+        }
+    };
+    let files = Files { open: &mut open, left_out: &mut left_out };
+    let jobs = Workload::new(scenario, start, asked, world, files);
+    for (file, count) in counts {
+        let (ads, are) = if count == 1 { ("ad", "is") } else { ("ads", "are") };
+        session.warn(&format!("{file}: {count} {ads} cannot be played and {are} left out"));
+    }
+    let jobs = jobs.map_err(|error| of_jobs(error, (scenario, path), failed))?;
+    for note in jobs.notes() {
+        session.warn(note);
+    }
+    Ok(jobs)
+}
+
+/// Why jobs cannot be made; `failed` is why a file of theirs could not be opened.
+fn of_jobs(
+    error: WorkloadError,
+    scenario: (&Scenario, &Path),
+    failed: Option<anyhow::Error>,
+) -> anyhow::Error {
+    let text = error.to_string();
+    match (error, failed) {
+        (WorkloadError::Line { group, .. }, _) => {
+            in_scenario(text, scenario, ("jobs", group - 1, "ad")).into()
+        }
+        (WorkloadError::File { group, .. }, Some(failed)) => failed.context(format!("jobs {group}")),
+        (WorkloadError::File { source, .. }, None) => Problem::unreadable(text).caused_by(source).into(),
+        (WorkloadError::Content { group, .. }, _) => {
+            in_scenario(text, scenario, ("jobs", group - 1, "from")).into()
+        }
+    }
 }

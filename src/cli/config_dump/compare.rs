@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{listing, native};
 use crate::cli::common::{AdFormat, Painter, Status};
 use crate::config::redact;
-use crate::config::{Config, ConfigError, LoadOptions, Who};
+use crate::config::{Config, ConfigError, LoadOptions, SourceId, SourceKind, Who};
 use crate::world::World;
 
 /// The daemons that a configuration is read for, where none is named.
@@ -82,15 +82,17 @@ fn compare(request: &Request<'_>, world: &dyn World) -> Result<Report, Unreadabl
             loaded.map_err(|error| Unreadable(file.to_owned(), error))
         };
         let both = [load(request.files[0])?, load(request.files[1])?];
-        for name in names(&both) {
-            let [before, after] =
-                [&both[0], &both[1]].map(|config| seen(config, &name, request.redact, world));
-            let lower = name.to_ascii_lowercase();
+        for (lower, (name, is_set)) in names(&both) {
+            let [before, after] = [&both[0], &both[1]].map(|config| seen(config, &name, world));
             if before.value == after.value {
-                same.insert(lower);
+                // What nobody sets was only detected.
+                is_set.then(|| same.insert(lower));
                 continue;
             }
             differing.insert(lower);
+            // Only what is told is masked: two secrets may well differ.
+            let told = |seen: Seen| if request.redact { seen.masked(&name) } else { seen };
+            let [before, after] = [before, after].map(told);
             found.entry((name.to_string(), before, after)).or_default().push(daemon);
         }
     }
@@ -101,26 +103,40 @@ fn compare(request: &Request<'_>, world: &dyn World) -> Result<Report, Unreadabl
     Ok(Report { differences, same: same.difference(&differing).count() })
 }
 
-/// The names that either sets, without the daemon that they are for.
-fn names(both: &[Config; 2]) -> Vec<BString> {
-    let mut names: BTreeMap<Vec<u8>, BString> = BTreeMap::new();
-    for entry in both.iter().flat_map(|config| config.set.entries()) {
+/// The names that either has, without the daemon that they are for, by their small letters; and whether somebody set them.
+fn names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
+    let mut names: BTreeMap<Vec<u8>, (BString, bool)> = BTreeMap::new();
+    let entries = both.iter().flat_map(|config| config.set.entries().map(move |entry| (config, entry)));
+    for (config, entry) in entries {
+        let source = entry.current.place.source;
+        let from = config.set.sources().get(source.number() as usize);
+        // What AUTO_USE_* brings by default nobody has set.
+        let is_named = from.is_some_and(|from| from.kind != SourceKind::Special);
+        let is_set = is_named || [SourceId::ENVIRONMENT, SourceId::OVERLAY].contains(&source);
         let bare = entry.name.rsplit_str(".").next().unwrap_or_default();
-        names.entry(bare.to_ascii_lowercase()).or_insert_with(|| bare.into());
+        let known = names.entry(bare.to_ascii_lowercase()).or_insert_with(|| (bare.into(), false));
+        known.1 |= is_set;
     }
-    names.into_values().collect()
+    names
 }
 
-fn seen(config: &Config, name: &BString, redacting: bool, world: &dyn World) -> Seen {
+impl Seen {
+    /// The same with a secret left out.
+    fn masked(mut self, name: &BString) -> Seen {
+        let masked =
+            |value: String| redact::masked(name.as_bytes(), value.as_bytes()).to_str_lossy().into_owned();
+        self.value = self.value.map(masked);
+        self
+    }
+}
+
+fn seen(config: &Config, name: &BString, world: &dyn World) -> Seen {
     let view = config.view(world);
     let name = name.to_str_lossy();
     world.reseed(DRAWS);
     match view.string(&name) {
         Ok(Some(setting)) => {
-            let value = match redacting {
-                true => redact::masked(name.as_bytes(), &setting.value).to_str_lossy().into_owned(),
-                false => setting.value.to_string(),
-            };
+            let value = setting.value.to_string();
             let template = setting.origin.template.as_ref().map(ToString::to_string);
             Seen { value: Some(value), origin: setting.origin.to_string(), template }
         }
@@ -165,7 +181,11 @@ impl Report {
             1 => "\n1 parameter differs; ".to_owned(),
             _ => format!("\n{count} parameters differ; "),
         };
-        text += &format!("{} that one of them sets come to the same\n", self.same);
+        text += &match self.same {
+            0 if count == 0 => "neither sets anything\n".to_owned(),
+            1 => "1 that one of them sets comes to the same\n".to_owned(),
+            same => format!("{same} that one of them sets come to the same\n"),
+        };
         text
     }
 }

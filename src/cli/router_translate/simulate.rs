@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
     let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
-    let jobs = read_jobs((&scenario, start), path.parent().unwrap_or(Path::new("")), None, &world)?;
+    let jobs = read_jobs((&scenario, path), start, (None, &world), program)?;
     let router = Router::new(setup.knobs, setup.table, quirks, Now::at_epoch(start));
     let keeps = arguments.events || arguments.svg.is_some();
     let mut points: Vec<Point> = Vec::new();

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::simulate::{Ready, simulation};
+use super::load::OF_COMMAND;
+use super::simulate::{Ready, line_of_knob, simulation};
 use crate::config::Config;
 use crate::os::RealWorld;
 use crate::runner::events::Event as Told;
@@ -45,20 +46,35 @@ pub(super) fn clean(text: &str) -> String {
 
 /// Where a knob was set, by the configuration of that number.
 pub(super) fn place(ready: &Ready, place: &Place, knob: &str, world: &dyn World) -> String {
-    let config = ready.configs.get(place.config);
-    config.map_or_else(String::new, |config| place_in(config, place.slot_type, knob, world))
+    let Some(config) = ready.configs.get(place.config) else { return String::new() };
+    // Knobs of scenarios stand above all files, as those of --set-knob do.
+    let setter = |name: &str, value: &str| {
+        let is_commanded = ready.commanded.iter().any(|it| it.eq_ignore_ascii_case(name));
+        let line = || line_of_knob((&ready.scenario, &ready.path), name, value);
+        let line = if is_commanded { None } else { line() };
+        line.map_or_else(|| OF_COMMAND.to_owned(), |(file, line)| format!("{file}, line {line}"))
+    };
+    place_with((config, world), place.slot_type, knob, &setter)
 }
 
 /// Where a knob was set for slots of a type.
 pub(super) fn place_in(config: &Config, slot_type: u32, knob: &str, world: &dyn World) -> String {
+    place_with((config, world), slot_type, knob, &|_, _| OF_COMMAND.to_owned())
+}
+
+/// The same, where `setter` says what has set the knob of that name and value above all files.
+fn place_with(
+    (config, world): (&Config, &dyn World),
+    slot_type: u32,
+    knob: &str,
+    setter: &dyn Fn(&str, &str) -> String,
+) -> String {
     let view = config.view(world);
     let names = [format!("SLOT_TYPE_{slot_type}_{knob}"), knob.to_owned()];
-    let Some(setting) = names.iter().find_map(|name| view.string(name.as_str()).ok().flatten()) else {
-        return String::new();
-    };
-    let origin = setting.origin.to_string();
-    // Knobs of scenarios stand above all files, as those of --set-knob do.
-    origin.replace("<Over>", "a knob of the scenario or of --set-knob").replace("<Default>", "default")
+    let found = names.iter().find_map(|name| Some((name, view.string(name.as_str()).ok().flatten()?)));
+    let Some((name, setting)) = found else { return String::new() };
+    let over = setter(name, &setting.raw.to_string());
+    setting.origin.to_string().replace("<Over>", &over).replace("<Default>", "default")
 }
 
 /// The knob whose value a machine gives for the reason of a change, as the configuration calls it.

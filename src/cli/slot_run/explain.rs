@@ -12,12 +12,14 @@ use serde::Serialize;
 use super::decided::{knob, place_in};
 use super::options::Cli;
 use super::{ads, explain_cron, load};
-use crate::classad::{ClassAd, Dialect, Expr};
+use crate::classad::references::{self, Names};
+use crate::classad::{AttrName, ClassAd, Dialect, Expr};
 use crate::cli::common::{InputOptions, Problem, Session, Status, assignment, pipe_ends, read_ads};
 use crate::config::Config;
 use crate::os::RealWorld;
 use crate::runner::slot::at_rest;
 use crate::slot::{Clause, ExecutionPoint, Offer, SlotKey, SlotPlan, consider_ad};
+use crate::text::similar::nearest;
 use crate::world::World;
 
 /// Options of the verb.
@@ -215,7 +217,10 @@ fn configured(
     } else if arguments.run_cron {
         explain_cron::run_first(&mut machine, cli, session)?;
     }
+    let ads: Vec<ClassAd> = machine.slots().filter_map(|(key, ..)| machine.sent_ad(key)).collect();
     for (name, value) in &arguments.set {
+        let warning = unasked(name, &ads).filter(|warning| !warnings.contains(warning));
+        warnings.extend(warning);
         machine.assume(name, &value_of(name, value)?);
     }
     let keys = ads::chosen(&machine, &arguments.slots)?;
@@ -228,7 +233,11 @@ fn of_pool(path: &Path, arguments: &Arguments, session: &Session) -> anyhow::Res
         return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
     }
     let mut ads = Vec::new();
-    for mut ad in read_ads(path, arguments.input.strict_input, usize::MAX, session)? {
+    let read = read_ads(path, arguments.input.strict_input, usize::MAX, session)?;
+    for (name, _) in &arguments.set {
+        unasked(name, &read).iter().for_each(|warning| session.warn(warning));
+    }
+    for mut ad in read {
         for (name, value) in &arguments.set {
             ad.insert(name.as_str(), value_of(name, value)?);
         }
@@ -247,7 +256,33 @@ fn of_pool(path: &Path, arguments: &Arguments, session: &Session) -> anyhow::Res
     }
 }
 
+/// Why it may be a slip to set an attribute: no slot has it, and no expression of theirs asks for it.
+fn unasked(name: &str, ads: &[ClassAd]) -> Option<String> {
+    let mut known = Names::new();
+    for (attribute, expr) in ads.iter().flat_map(ClassAd::iter) {
+        known.insert(attribute.into());
+        known.extend(references::every(&expr));
+    }
+    if known.contains(&AttrName::from(name)) {
+        return None;
+    }
+    let known = known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned());
+    let known: Vec<String> = known.collect();
+    let lower: Vec<String> = known.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let near = nearest(name.to_ascii_lowercase(), lower.iter().map(String::as_str));
+    let near = near.and_then(|near| known.iter().find(|name| name.eq_ignore_ascii_case(near)));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    Some(format!(
+        "--set {name}: no slot has such an attribute, and none of their expressions asks for it{hint}"
+    ))
+}
+
 fn value_of(name: &str, value: &str) -> anyhow::Result<Expr> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if !name.bytes().all(is_name) || name.starts_with(|first: char| first.is_ascii_digit()) {
+        let problem = format!("--set {name}={value}: '{name}' is no name of an attribute");
+        return Err(Problem::usage(problem).into());
+    }
     Expr::parse(value.as_bytes())
         .map_err(|error| Problem::usage(format!("--set {name}={value}: {error}")).into())
 }

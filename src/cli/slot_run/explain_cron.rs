@@ -10,7 +10,7 @@ use crate::cli::common::{Problem, Session};
 use crate::hook::cron_job::CronManager;
 use crate::os::{Reactor, RealWorld, clock};
 use crate::quirks::Quirks;
-use crate::runner::cron::CronSurroundings;
+use crate::runner::cron::{CronNotice, CronSurroundings};
 use crate::runner::hook_test::{self, CronList, CronPlan, CronPlay, Pause, PlayEvent};
 use crate::runner::simulate::plan::published;
 use crate::slot::cron_ads::CronAds;
@@ -66,12 +66,20 @@ pub(super) fn run_first(machine: &mut ExecutionPoint, cli: &Cli, session: &Sessi
         PlayEvent::OnDemand(name) => {
             session.warn(&format!("--run-cron: {name} is run on demand alone, and nobody demands it"));
         }
+        PlayEvent::Told(CronNotice::NotStarted { name, reason }) => {
+            session.warn(&format!("--run-cron: {name} could not be started: {reason}"));
+        }
+        PlayEvent::Told(CronNotice::Published { job, block }) => {
+            for bad in &block.bad {
+                session.warn(&format!("--run-cron: {job}: {}", bad.reference_text()));
+            }
+        }
         PlayEvent::Told(_) | PlayEvent::JobBegins => {}
     };
     play.configure(list, &mut told);
     while play.run(&mut told).context("cannot run cron jobs")? == Pause::Reconfig {}
     if play.bad() {
-        session.warn("--run-cron: a cron job could not be started, or printed lines that are no attributes; 'htc-hook-test startd-cron' tells more");
+        session.warn("--run-cron: what failed is not published; 'htc-hook-test startd-cron' tells more");
     }
     let ads = play.ads().clone();
     take(machine, ads);

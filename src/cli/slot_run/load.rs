@@ -27,6 +27,9 @@ pub(super) struct Loaded {
     pub sleeper: Option<Sleeper>,
 }
 
+/// The file and line where a knob has a value.
+type SetAt<'a> = &'a dyn Fn(&str, &str) -> Option<(String, usize)>;
+
 /// A machine that is made up: knobs that go above the configuration but below `--set-knob`, and its disk.
 pub(super) struct MadeUp<'a> {
     /// Read in place of `--config-file`.
@@ -34,7 +37,23 @@ pub(super) struct MadeUp<'a> {
     pub knobs: &'a BTreeMap<String, String>,
     /// The space of its disk in KiB, where it is not that of this machine.
     pub disk: Option<i64>,
+    /// The file and line where a knob has this value.
+    pub set_at: SetAt<'a>,
 }
+
+impl MadeUp<'_> {
+    /// What has set a knob that stands above all files: the command line, or the file of the machine.
+    fn setter(&self, knob: &str, options: &ConfigOptions) -> String {
+        let is_it = |name: &String| name.eq_ignore_ascii_case(knob);
+        let own = self.knobs.iter().find(|(name, _)| is_it(name));
+        let own = own.filter(|_| !options.set_knob.iter().any(|(name, _)| is_it(name)));
+        let at = own.and_then(|(name, value)| (self.set_at)(name, value));
+        at.map_or_else(|| OF_COMMAND.to_owned(), |(file, line)| format!("{file}:{line}"))
+    }
+}
+
+/// What sets the knobs of the command line.
+pub(super) const OF_COMMAND: &str = "--set-knob";
 
 /// As [`load`], for a machine that is made up: nothing of this one is looked for.
 pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Loaded> {
@@ -52,7 +71,8 @@ pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Lo
     if let Some(disk) = machine.disk {
         (around.disk_free, around.disk_total) = (disk, disk);
     }
-    let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
+    let told = |error| problem_with(error, &|knob| machine.setter(knob, &cli.config));
+    let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(told)?;
     warnings.extend(configured.warnings);
     Ok(Loaded { config, world, around, settings: configured.settings, warnings, sleeper: None })
 }
@@ -185,11 +205,16 @@ pub(super) fn limits(cli: &Cli) -> Limits {
 
 /// A failure to make slots, with its place.
 pub(super) fn problem(error: ConfigureError) -> anyhow::Error {
+    problem_with(error, &|_| OF_COMMAND.to_owned())
+}
+
+/// The same, where `setter` says what has set a knob that stands above all files.
+fn problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> String) -> anyhow::Error {
     let mut message = error.to_string();
-    if let ConfigureError::Knob { origin, excerpt, .. } = &error {
+    if let ConfigureError::Knob { name, origin, excerpt, .. } = &error {
         if let Some(origin) = origin {
             // The words of the reference for what stands above all files.
-            message = format!("{}: {message}", origin.to_string().replace("<Over>", "--set-knob"));
+            message = format!("{}: {message}", origin.to_string().replace("<Over>", &setter(name)));
         }
         if let Some(excerpt) = excerpt {
             // What is wrong is said already.

@@ -10,12 +10,16 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 
+use super::decided::clean;
 use super::load::{self, MadeUp};
 use super::options::Cli;
+use super::simulate_out::{Pictures, Sink};
 use super::simulate_report::report;
-use super::{simulate_compare, simulate_picture, simulate_why};
+use super::simulate_silence::explain_silence;
+use super::{simulate_compare, simulate_why};
 use crate::cli::common::{
-    EventsTo, Painter, Problem, Progress, Session, Status, events_to, pipe_ends, read_jobs, read_scenario,
+    EventsTo, JsonRows, Painter, Problem, Progress, Session, Status, events_to, in_scenario, pipe_ends,
+    read_jobs, read_scenario,
 };
 use crate::config::Config;
 use crate::os::RealWorld;
@@ -80,12 +84,16 @@ impl Arguments {
 pub(super) struct Ready {
     pub scenario: Scenario,
     pub plan: Plan,
-    /// Where files that the scenario names are looked for.
-    pub directory: PathBuf,
+    /// The file of the scenario.
+    pub path: PathBuf,
     /// The configurations of all machines, at the start and from an event on, in the order in which they were made.
     pub configs: Vec<Config>,
+    /// The knobs of the command line, which stand above those of the scenario.
+    pub commanded: Vec<String>,
     /// The jobs, read already, for whoever plays it first.
     jobs: RefCell<Option<Workload>>,
+    /// For reading them again: what is odd about them was told.
+    silent: Session,
 }
 
 pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> anyhow::Result<Status> {
@@ -94,6 +102,9 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
         return init(arguments);
     }
     let (path, events) = arguments.sorted()?;
+    let pictures = Pictures::to(arguments.svg.as_deref(), arguments.html.as_deref())?;
+    let is_told = matches!(events, Some(EventsTo::Descriptor(1)));
+    pictures.have_standard_output(is_told, cli.output.json || cli.output.jsonl)?;
     let ready = prepare(cli, session, arguments, path, None)?;
     let play = Play { every_poll: arguments.every_poll };
     if let Some(what) = &arguments.why {
@@ -103,30 +114,32 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
         let other = prepare(cli, session, arguments, path, Some(file))?;
         return simulate_compare::compare(cli, (&ready, &other), file, play);
     }
-    match events {
-        Some(EventsTo::Descriptor(1)) => stream(cli, &ready, play),
-        _ => {
-            let mut outlet = events.map(EventsTo::open).transpose()?;
-            let mut tell = |_: f64, event: &Told| {
-                if let (Some(outlet), Ok(mut line)) = (&mut outlet, serde_json::to_vec(event)) {
-                    line.push(b'\n');
-                    let _ = outlet.write(line);
-                }
-            };
-            let tells = events.is_some();
-            let draws = arguments.svg.is_some() || arguments.html.is_some();
-            let tell: Option<Tell<'_>> = if tells { Some(&mut tell) } else { None };
-            let played = play_through(cli, &ready, (play, draws), tell)?;
-            draw(arguments, &played)?;
-            let (_, mut output) = pipe_ends();
-            let text = match cli.output.rows(std::slice::from_ref(&played.summary))? {
-                Some(text) => text,
-                None => report(&played.summary, Painter::stdout(cli.output.color)),
-            };
-            output.write_all(text.as_bytes()).context("standard output")?;
-            output.flush().map(|()| Status::Done).context("standard output")
-        }
+    pictures.open()?;
+    if is_told {
+        return stream(cli, &ready, play, &pictures);
     }
+    let mut sink = events.map(Sink::open).transpose()?;
+    let mut tell = |_: f64, event: &Told| {
+        if let Some(sink) = &mut sink {
+            sink.write(event);
+        }
+    };
+    let tell: Option<Tell<'_>> = if events.is_some() { Some(&mut tell) } else { None };
+    let mut played = play_through(cli, &ready, (play, pictures.are_wanted()), tell)?;
+    explain_silence(&ready, &mut played);
+    if !pictures.take_standard_output() {
+        let (_, mut output) = pipe_ends();
+        let text = match cli.output.rows(std::slice::from_ref(&played.summary))? {
+            Some(text) => text,
+            None => report(&played.summary, Painter::stdout(cli.output.color)),
+        };
+        output.write_all(text.as_bytes()).context("standard output")?;
+        output.flush().context("standard output")?;
+    }
+    // What is known is told, whatever cannot be written.
+    pictures.draw(&played)?;
+    sink.map_or(Ok(()), Sink::end)?;
+    Ok(Status::Done)
 }
 
 /// The scenario that `--init` writes.
@@ -156,13 +169,17 @@ pub(super) fn prepare(
     path: &Path,
     config: Option<&Path>,
 ) -> anyhow::Result<Ready> {
-    let scenario = read_scenario(path, arguments.seed, Players::Slots, session)?;
+    let silent = session.keeping();
+    // What is odd about the scenario and its jobs is told once.
+    let of_scenario = if config.is_some() { &silent } else { session };
+    let scenario = read_scenario(path, arguments.seed, Players::Slots, of_scenario)?;
     let world = RealWorld::new();
     let mut told: Vec<String> = Vec::new();
     let mut failed = None;
     let mut configs = Vec::new();
     let mut configure = |knobs: &_, disk: Option<i64>| {
-        let loaded = load::load_made_up(cli, &MadeUp { file: config, knobs, disk });
+        let set_at = |name: &str, value: &str| line_of_knob((&scenario, path), name, value);
+        let loaded = load::load_made_up(cli, &MadeUp { file: config, knobs, disk, set_at: &set_at });
         match loaded {
             Ok(loaded) => {
                 configs.push(loaded.config);
@@ -184,27 +201,46 @@ pub(super) fn prepare(
         return Err(error);
     }
     load::warn(session, &told);
-    let name = path.display();
-    let plan = plan.map_err(|error| match error {
-        PlanError::Configuration(text) => Problem::unreadable(text),
-        PlanError::Event { .. } | PlanError::Nobody { .. } => Problem::unreadable(format!("{name}: {error}")),
+    let of = (&scenario, path);
+    let plan = plan.map_err(|error| match &error {
+        PlanError::Configuration(text) => Problem::unreadable(text.clone()),
+        PlanError::Event { number, key, .. } => {
+            in_scenario(error.to_string(), of, ("event", number.saturating_sub(1), key))
+        }
+        PlanError::Nobody { what, index, .. } => {
+            in_scenario(error.to_string(), of, (what, *index, "machines"))
+        }
     })?;
-    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut ready = Ready { scenario, plan, directory, configs, jobs: RefCell::new(None) };
-    let jobs = workload(&ready, &world)?;
+    load::warn(of_scenario, &plan.notes(&scenario));
+    let commanded = cli.config.set_knob.iter().map(|(name, _)| name.clone()).collect();
+    let path = path.to_owned();
+    let mut ready =
+        Ready { scenario, plan, path, configs, commanded, jobs: RefCell::new(None), silent: silent.clone() };
+    let jobs = workload(&ready, &world, of_scenario)?;
     // What jobs' ads may ask of slots has to be there.
     ready.plan.know_jobs(jobs.bases());
     ready.jobs = RefCell::new(Some(jobs));
     Ok(ready)
 }
 
+/// The file and line of the scenario where a knob has this value.
+pub(super) fn line_of_knob(
+    (scenario, path): (&Scenario, &Path),
+    name: &str,
+    value: &str,
+) -> Option<(String, usize)> {
+    let place = scenario.place_of_knob(name, value)?;
+    let above = scenario.text().get(..place.start)?;
+    Some((path.display().to_string(), 1 + above.matches('\n').count()))
+}
+
 /// The jobs of a scenario.
-pub(super) fn workload(ready: &Ready, world: &dyn World) -> anyhow::Result<Workload> {
+fn workload(ready: &Ready, world: &dyn World, session: &Session) -> anyhow::Result<Workload> {
     if let Some(jobs) = ready.jobs.take() {
         return Ok(jobs);
     }
     let asked = ready.plan.asked_of_jobs();
-    read_jobs((&ready.scenario, ready.plan.start), &ready.directory, asked.as_ref(), world)
+    read_jobs((&ready.scenario, &ready.path), ready.plan.start, (asked.as_ref(), world), session)
 }
 
 /// How much of the time passes between two looks at the clock.
@@ -212,26 +248,10 @@ const SLICES: u64 = 500;
 /// Work that is longer shows how far it is.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Writes the pictures that were asked for.
-fn draw(arguments: &Arguments, played: &Played) -> anyhow::Result<()> {
-    let Some(timeline) = &played.timeline else { return Ok(()) };
-    let write = |path: &Path, text: String| {
-        std::fs::write(path, text)
-            .with_context(|| Problem::new(Status::Failed, format!("cannot write '{}'", path.display())))
-    };
-    if let Some(path) = &arguments.svg {
-        write(path, simulate_picture::svg(timeline, &played.rows, &played.summary))?;
-    }
-    if let Some(path) = &arguments.html {
-        write(path, simulate_picture::page(timeline, &played.rows, &played.summary))?;
-    }
-    Ok(())
-}
-
 /// A scenario as it begins.
 pub(super) fn simulation(ready: &Ready, play: Play) -> anyhow::Result<Simulation<'_>> {
     let world: Rc<dyn World> = Rc::new(RealWorld::new().seeded(1));
-    let workload = workload(ready, &*world)?;
+    let workload = workload(ready, &*world, &ready.silent)?;
     Ok(Simulation::new(&ready.scenario, &ready.plan, workload, world, play))
 }
 
@@ -293,22 +313,24 @@ pub(super) fn play_side_by_side<'a>(
 }
 
 /// Tells all that happens on standard output.
-fn stream(cli: &Cli, ready: &Ready, play: Play) -> anyhow::Result<Status> {
-    let (_, mut output) = pipe_ends();
+fn stream(cli: &Cli, ready: &Ready, play: Play, pictures: &Pictures) -> anyhow::Result<Status> {
+    let (_, output) = pipe_ends();
+    let mut output = JsonRows::new(output, cli.output.json);
     let mut failed = None;
     let json = cli.output.json || cli.output.jsonl;
     let mut tell = |at: f64, event: &Told| {
         let line = match json {
             true => serde_json::to_string(event).unwrap_or_default(),
-            false => format!("{at:+10.3} {}", event.readable()),
+            false => format!("{at:+10.3} {}", clean(&event.readable())),
         };
         if let Err(error) = writeln!(output, "{line}") {
             failed.get_or_insert(error);
         }
     };
-    play_through(cli, ready, (play, false), Some(&mut tell))?;
+    let played = play_through(cli, ready, (play, pictures.are_wanted()), Some(&mut tell))?;
+    pictures.draw(&played)?;
     match failed {
         Some(error) => Err(error).context("standard output"),
-        None => Ok(output.flush().map(|()| Status::Done).context("standard output")?),
+        None => Ok(output.end().map(|()| Status::Done).context("standard output")?),
     }
 }

@@ -1,5 +1,6 @@
 //! `simulate --compare`: the same workload with two configurations.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -9,7 +10,10 @@ use serde::Serialize;
 use super::decided::{Decided, clean, of_fates};
 use super::options::Cli;
 use super::simulate::{Ready, play_side_by_side, simulation};
+use super::simulate_report::{cut, more};
+use super::simulate_silence::explain_silence;
 use crate::cli::common::{Column, Painter, Status, pipe_ends, table};
+use crate::runner::simulate::summary::HookCounts;
 use crate::runner::simulate::times::written;
 use crate::runner::simulate::{Fate, Play, Played, Simulation, Summary, Whose};
 
@@ -54,9 +58,11 @@ pub(super) fn compare(
     both.iter_mut().for_each(|simulation| simulation.remember(Whose::All));
     let mut search = Search::default();
     play_side_by_side(cli, &mut both, &mut |both| search.go_on(both))?;
-    let [one, other] = both.map(Simulation::finish);
+    let [mut one, mut other] = both.map(Simulation::finish);
+    explain_silence(before, &mut one);
+    explain_silence(after, &mut other);
     let difference = search.difference(play, (before, after))?;
-    let differs = difference.is_some() || one.summary.slot_types.len() != other.summary.slot_types.len();
+    let differs = difference.is_some() || counted(&one.summary)? != counted(&other.summary)?;
     let compared = Compared { before: &one.summary, after: &other.summary, first_difference: difference };
     let (_, mut output) = pipe_ends();
     let text = match cli.output.rows(std::slice::from_ref(&compared))? {
@@ -70,6 +76,15 @@ pub(super) fn compare(
     output.write_all(text.as_bytes()).context("standard output")?;
     output.flush().context("standard output")?;
     Ok(if differs { Status::No } else { Status::Done })
+}
+
+/// All that was counted; why jobs have not run may be told in other words.
+fn counted(summary: &Summary) -> anyhow::Result<serde_json::Value> {
+    let mut all = serde_json::to_value(summary)?;
+    if let Some(all) = all.as_object_mut() {
+        ["warnings", "never_run"].into_iter().for_each(|key| drop(all.remove(key)));
+    }
+    Ok(all)
 }
 
 /// What a line of the table says.
@@ -95,15 +110,14 @@ const MEASURES: [Measure; 14] = [
 fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, painter: Painter) -> String {
     let columns =
         [Column::left(""), Column::right("BEFORE"), Column::right("AFTER"), Column::right("CHANGE")];
-    let rows = MEASURES.iter().map(|(name, of, form)| {
-        let (before, after) = (of(&one.summary), of(&other.summary));
-        let change = after - before;
-        let sign = if change < 0.0 { "-" } else { "+" };
-        let change =
-            if change.abs() < 1e-9 { "same".to_owned() } else { format!("{sign}{}", form(change.abs())) };
-        [(*name).to_owned(), form(before), form(after), change]
-    });
-    let mut text = table(&columns, rows, painter);
+    let measured = MEASURES
+        .iter()
+        .map(|(name, of, form)| row((*name).to_owned(), (of(&one.summary), of(&other.summary)), *form));
+    // Of these there are many: only what changes is shown.
+    let mut others = states(&one.summary, &other.summary);
+    others.extend(hooks(&one.summary, &other.summary));
+    others.retain(|row| row[3] != SAME);
+    let mut text = table(&columns, measured.chain(others), painter);
     let mut owners: Vec<(&str, u64, u64)> = Vec::new();
     for owner in &one.summary.owners {
         let after = other.summary.owners.iter().find(|it| it.name == owner.name);
@@ -112,8 +126,10 @@ fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, p
     owners.retain(|(_, before, after)| before != after);
     for (name, before, after) in owners.iter().take(5) {
         let name = if name.is_empty() { "(none)" } else { name };
+        let name = cut(name, 48);
         text += &format!("owner {name}: {before} jobs completed before, {after} after\n");
     }
+    text += &more(owners.len().saturating_sub(5), "owners");
     match difference {
         None => text += "\nevery job fares the same\n",
         Some(Difference { job, before, after }) => {
@@ -130,6 +146,52 @@ fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, p
         }
     }
     text
+}
+
+/// What a row says where nothing changes.
+const SAME: &str = "same";
+
+fn row(name: String, (before, after): (f64, f64), form: fn(f64) -> String) -> [String; 4] {
+    let change = after - before;
+    let sign = if change < 0.0 { "-" } else { "+" };
+    let change = if change.abs() < 1e-9 { SAME.to_owned() } else { format!("{sign}{}", form(change.abs())) };
+    [name, form(before), form(after), change]
+}
+
+/// How long slots of each type were in each state.
+fn states(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
+    let mut known: BTreeMap<(&str, &str), [f64; 2]> = BTreeMap::new();
+    for (at, summary) in [one, other].into_iter().enumerate() {
+        for slots in &summary.slot_types {
+            for (state, seconds) in &slots.states {
+                known.entry((&slots.name, state)).or_default()[at] += seconds;
+            }
+        }
+    }
+    let told = |((slots, state), [before, after]): ((&str, &str), [f64; 2])| {
+        row(format!("{}, {state}", cut(slots, 40)), (before, after), written)
+    };
+    known.into_iter().map(told).collect()
+}
+
+/// What hooks were called for.
+fn hooks(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
+    type Count = (&'static str, fn(&HookCounts) -> u64);
+    const COUNTS: [Count; 5] = [
+        ("calls", |it| it.calls),
+        ("accepted", |it| it.accepted),
+        ("no work", |it| it.nothing),
+        ("bad answers", |it| it.bad),
+        ("failed", |it| it.failed),
+    ];
+    let mut rows = Vec::new();
+    for (before, after) in one.hooks.iter().zip(&other.hooks) {
+        for (what, of) in COUNTS {
+            let counts = (of(before) as f64, of(after) as f64);
+            rows.push(row(format!("{}, {what}", before.hook), counts, count));
+        }
+    }
+    rows
 }
 
 /// Looks for the first thing that happens in one course and not in the other, while both are played; what has happened alike is

@@ -193,7 +193,7 @@ fn hooks(summary: &Summary, painter: Painter) -> String {
 
 fn never(summary: &Summary) -> String {
     let mut text = String::new();
-    for NeverRun { jobs, owner, count, why } in summary.never_run.iter().take(SHOWN) {
+    for NeverRun { jobs, owner, count, why, .. } in summary.never_run.iter().take(SHOWN) {
         let of = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
         let why = why.first().map_or("no slot was offered one", String::as_str);
         text += &format!(
@@ -217,7 +217,7 @@ fn warnings(summary: &Summary) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-fn more(left: usize, what: &str) -> String {
+pub(super) fn more(left: usize, what: &str) -> String {
     if left == 0 { String::new() } else { format!("({left} {what} not shown; --json has them)\n") }
 }
 
@@ -231,7 +231,7 @@ fn short(name: &str) -> String {
     cut(name, 48)
 }
 
-fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { '?' } else { c };
     match text.char_indices().nth(most) {
         Some((at, _)) => text[..at].chars().map(clean).chain("...".chars()).collect(),

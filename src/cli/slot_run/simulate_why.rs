@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::decided::{Asking, Decided, clean, decided, knob, knob_of, of_fates, place};
 use super::options::Cli;
 use super::simulate::{Ready, simulation};
+use super::simulate_silence::explain_silence;
 use crate::cli::common::{Problem, Status, pipe_ends};
 use crate::os::RealWorld;
 use crate::runner::events::{Event as Told, Kind};
@@ -63,7 +64,9 @@ fn of_job(cli: &Cli, ready: &Ready, play: Play, job: &str) -> anyhow::Result<Sta
     simulation.remember(Whose::Named(job.clone()));
     simulation.run();
     let fates = simulation.take_fates();
-    let played = simulation.finish();
+    let kind = simulation.kind_of_waiting(&job);
+    let mut played = simulation.finish();
+    explain_silence(ready, &mut played);
     if fates.is_empty() {
         let problem = Problem::usage(format!("--why: no job {job} comes in this scenario"));
         return Err(problem
@@ -74,7 +77,8 @@ fn of_job(cli: &Cli, ready: &Ready, play: Play, job: &str) -> anyhow::Result<Sta
     let was_offered = fates.len() > 1;
     let happened = fates.into_iter().zip(decided);
     let happened = happened.map(|(fate, decided)| Step { at: fate.at, what: clean(&fate.what), decided });
-    let never_run = if was_offered { Vec::new() } else { played.summary.never_run };
+    let mut never_run = if was_offered { Vec::new() } else { played.summary.never_run };
+    never_run.retain(|never| Some(never.kind) == kind);
     let story = JobStory { job, happened: happened.collect(), never_run };
     let text = match cli.output.rows(std::slice::from_ref(&story))? {
         Some(text) => text,

@@ -10,6 +10,7 @@ use super::queue::Refused;
 use super::scenario::HookName;
 use super::summary::Lost;
 use super::timeline::Mark;
+use super::workload::Job;
 use crate::classad::ClassAd;
 use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::runner::slot::event_of_notice;
@@ -29,7 +30,8 @@ impl Simulation<'_> {
             return;
         }
         let event = make(self);
-        let at = event.time - self.begun.epoch_f64();
+        // Of seconds since 1970 less is left than hundredths.
+        let at = self.since() as f64 / 1e6;
         if let Some(tell) = &mut self.tell {
             tell(at, &event);
         }
@@ -128,6 +130,8 @@ fn changed(this: &mut Simulation<'_>, host: usize, key: SlotKey, pair: (State, A
     let before = std::mem::replace(&mut slot.pair, pair);
     let stayed = since - std::mem::replace(&mut slot.since, since);
     slot.refused.forget();
+    this.hosts[host].forget_refusals_of_parent(key);
+    let Some(slot) = this.hosts[host].slots.get_mut(&key) else { return };
     let leaves = matches!(before.0, State::Claimed) && !matches!(before.1, Activity::Idle);
     match pair {
         (State::Claimed, Activity::Retiring) | (State::Preempting, _) if leaves => {
@@ -180,6 +184,7 @@ fn note_suspension(
 fn gone(this: &mut Simulation<'_>, host: usize, key: SlotKey) {
     let since = this.since();
     let Some(slot) = this.hosts[host].slots.remove(&key) else { return };
+    this.hosts[host].forget_refusals_of_parent(key);
     this.counting.stay(&slot.type_name, slot.pair, since - slot.since);
     if let Some(timeline) = &mut this.timeline {
         timeline.stay(slot.row, slot.pair, slot.since, since);
@@ -216,7 +221,7 @@ fn run_hook(this: &mut Simulation<'_>, host: usize, call: HookCall, waiting: &mu
         return waiting.push_back(Event::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
     }
     let takes = behaviour.and_then(|it| it.takes.as_ref()).unwrap_or(&this.scenario.fetch_takes);
-    let takes = (takes.0.draw(&mut this.dice) * 1e6).round() as u64;
+    let takes = (takes.draw(&mut this.dice) * 1e6).round() as u64;
     let Tick(began) = call.begun.tick();
     let ends = (began.saturating_sub(this.begun.monotonic_us) + takes).max(this.since());
     let number = u32::try_from(host).unwrap_or(0);
@@ -250,10 +255,12 @@ pub(super) fn fetch_answers(this: &mut Simulation<'_>, host: usize, call: &HookC
     let id = job_id(&ad, &Frozen { world: &*world, now: this.now });
     // The answer is known within the step: it is told before anything that follows from it.
     let kind = job.kind;
+    // Where jobs of a kind are not alike to slots, what was true for one says nothing of the next.
+    let alike = u32::try_from(job.like).ok();
     let number = call.slot.number;
     this.hosts[host].accepted.entry(number).or_default().push_back((id.clone(), job));
     let accepted_before = this.counting.hooks[0].accepted;
-    let verdict = offer(this, host, call, (ad, kind));
+    let verdict = offer(this, host, call, (ad, alike));
     match verdict {
         Verdict::Accepted => this.counting.hooks[0].accepted = accepted_before + 1,
         Verdict::Rejected(reason) => {
@@ -279,12 +286,26 @@ pub(super) fn fetch_answers(this: &mut Simulation<'_>, host: usize, call: &HookC
             if let Some((_, job)) = job {
                 // A dynamic slot may have gone with its answer; the job has not.
                 let mut nobody = Refused::default();
+                let holds = refusal_holds(this, host, call, &job);
                 let slot = this.hosts[host].slots.get_mut(&call.slot);
                 let refused = slot.map_or(&mut nobody, |slot| &mut slot.refused);
-                let dropped = this.queue.refuse((place, job), refused, now);
+                let dropped = this.queue.refuse((place, job), refused, (now, holds));
                 this.dropped(dropped);
             }
         }
+    }
+}
+
+/// Up to when a slot would refuse the job again, in microseconds since the start, unless something is done to it meanwhile.
+fn refusal_holds(this: &Simulation<'_>, host: usize, call: &HookCall, job: &Job) -> u64 {
+    let it = &this.hosts[host];
+    if it.disturbed.is_some_and(|at| at >= call.begun.monotonic_us) {
+        // What was measured since the call began is not in the slot's ad yet.
+        return this.since();
+    }
+    match it.machine.says_so_until(call.slot, &this.workload.ad(job)) {
+        None | Some(i64::MAX) => u64::MAX,
+        Some(until) => u64::try_from(until - this.plan.start).unwrap_or(0).saturating_mul(1_000_000),
     }
 }
 
@@ -294,9 +315,14 @@ enum Verdict {
 }
 
 /// Offers a job to a slot; what the machine says to it.
-fn offer(this: &mut Simulation<'_>, host: usize, call: &HookCall, (ad, kind): (ClassAd, u32)) -> Verdict {
+fn offer(
+    this: &mut Simulation<'_>,
+    host: usize,
+    call: &HookCall,
+    (ad, kind): (ClassAd, Option<u32>),
+) -> Verdict {
     let mut verdict = Verdict::Accepted;
-    let (kind, ad) = (Some(kind), Box::new(ad));
+    let ad = Box::new(ad);
     let mut waiting = VecDeque::new();
     let mut next = Some(Event::Fetched { run: call.run, ad, kind });
     while let Some(event) = next.take().or_else(|| waiting.pop_front()) {

@@ -62,9 +62,9 @@ pub enum Drawn {
 }
 
 impl Drawn {
-    /// The next one.
-    pub fn draw(&self, dice: &mut Dice) -> f64 {
-        let value = match self {
+    /// The next one, of whatever size.
+    fn draw(&self, dice: &mut Dice) -> f64 {
+        match self {
             Drawn::Fixed(value) => *value,
             Drawn::Exponential(mean) => -mean * (1.0 - dice.fraction()).ln(),
             Drawn::Uniform(from, to) => from + (to - from) * dice.fraction(),
@@ -79,8 +79,16 @@ impl Drawn {
                 });
                 found.or(values.last()).map_or(0.0, |(value, _)| *value)
             }
-        };
-        value.clamp(0.0, times::LONGEST)
+        }
+    }
+
+    /// Whether it is never anything but 0.
+    fn is_always_zero(&self) -> bool {
+        match self {
+            Drawn::Fixed(value) | Drawn::Exponential(value) | Drawn::LogNormal(value, _) => *value == 0.0,
+            Drawn::Uniform(one, other) | Drawn::Normal(one, other) => *one == 0.0 && *other == 0.0,
+            Drawn::Any(values) => values.iter().all(|(value, _)| *value == 0.0),
+        }
     }
 
     /// Reads `10m`, `exponential 40m`, `uniform 1m 2h`, `normal 1h 10m` or `lognormal 30m 1.5`.
@@ -98,7 +106,7 @@ impl Drawn {
                 let sigma: f64 = sigma.parse().map_err(|_| format!("'{sigma}' is no number"))?;
                 Drawn::LogNormal(amount(median)?, sigma)
             }
-            [one] => Drawn::Fixed(amount(one)?),
+            [one] => Drawn::Fixed(unit.one(one)?),
             _ => {
                 return Err(format!(
                     "'{text}' is no {}; expected {}, 'exponential MEAN', 'uniform FROM TO', 'normal MEAN DEVIATION' or \
@@ -131,32 +139,67 @@ pub enum Unit {
     Memory,
     /// KiB.
     Disk,
+    /// Priorities, which may be negative.
+    Priority,
+    /// Load averages.
+    Load,
 }
+
+/// The highest load average that a scenario may have.
+pub const HIGHEST_LOAD: f64 = 1_000_000.0;
 
 impl Unit {
     fn what(self) -> &'static str {
         match self {
             Unit::Time => "time",
-            Unit::Count => "number",
+            Unit::Count => "number of pieces",
             Unit::Memory | Unit::Disk => "size",
+            Unit::Priority => "priority",
+            Unit::Load => "load",
         }
     }
 
     fn example(self) -> &'static str {
         match self {
             Unit::Time => "seconds or a time such as 10m",
-            Unit::Count => "a number",
+            Unit::Count => "a whole number, not negative",
             Unit::Memory => "MiB or a size such as 2G",
             Unit::Disk => "KiB or a size such as 20G",
+            Unit::Priority => "a whole number such as 10 or -5",
+            Unit::Load => "a number from 0 to 1000000 such as 0.7",
         }
     }
 
+    /// The smallest and the largest value.
+    fn range(self) -> (f64, f64) {
+        match self {
+            Unit::Time => (0.0, times::LONGEST),
+            Unit::Count | Unit::Memory | Unit::Disk => (0.0, 1e15),
+            Unit::Priority => (f64::from(i32::MIN), f64::from(i32::MAX)),
+            Unit::Load => (0.0, HIGHEST_LOAD),
+        }
+    }
+
+    /// A value that stands for itself, and is no mean or bound of others.
+    fn one(self, word: &str) -> Result<f64, String> {
+        let value = self.amount(word)?;
+        match matches!(self, Unit::Count | Unit::Priority) && value.fract() != 0.0 {
+            true => Err(self.no(word)),
+            false => Ok(value),
+        }
+    }
+
+    fn no(self, word: &str) -> String {
+        format!("'{word}' is no {}: expected {}", self.what(), self.example())
+    }
+
     fn amount(self, word: &str) -> Result<f64, String> {
-        let fail = || format!("'{word}' is no {}: expected {}", self.what(), self.example());
+        let fail = || self.no(word);
+        let (least, most) = self.range();
         let shift = match self {
             Unit::Time => return times::span(word),
-            Unit::Count => {
-                return word.parse().ok().filter(|n: &f64| (0.0..1e15).contains(n)).ok_or_else(fail);
+            Unit::Count | Unit::Priority | Unit::Load => {
+                return word.parse().ok().filter(|n: &f64| (least..=most).contains(n)).ok_or_else(fail);
             }
             Unit::Memory => 2,
             Unit::Disk => 1,
@@ -170,7 +213,7 @@ impl Unit {
             _ => (upper, 0),
         };
         let number: f64 = number.trim().parse().map_err(|_| fail())?;
-        Some(number * 1024f64.powi(power)).filter(|n| (0.0..1e15).contains(n)).ok_or_else(fail)
+        Some(number * 1024f64.powi(power)).filter(|n| (least..=most).contains(n)).ok_or_else(fail)
     }
 }
 
@@ -186,8 +229,34 @@ pub type Counts = Throw<1>;
 pub type Memories = Throw<2>;
 /// An amount of disk that is thrown.
 pub type Disks = Throw<3>;
+/// A priority that is thrown.
+pub type Priorities = Throw<4>;
+/// A load that is thrown.
+pub type Loads = Throw<5>;
 
 impl<const UNIT: u8> Throw<UNIT> {
+    /// The next one.
+    pub fn draw(&self, dice: &mut Dice) -> f64 {
+        let (least, most) = Self::unit().range();
+        self.0.draw(dice).clamp(least, most)
+    }
+
+    /// The next one as a whole number; of a size that is given a part of a unit is one, as for condor_submit.
+    pub fn whole(&self, dice: &mut Dice) -> i64 {
+        let value = self.draw(dice);
+        (if self.is_fixed() { value.ceil() } else { value.round() }) as i64
+    }
+
+    /// Whether it is always the same.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.0, Drawn::Fixed(_))
+    }
+
+    /// Whether it is never anything but 0.
+    pub fn is_always_zero(&self) -> bool {
+        self.0.is_always_zero()
+    }
+
     /// Always this.
     pub fn fixed(value: f64) -> Self {
         Throw(Drawn::Fixed(value))
@@ -198,7 +267,9 @@ impl<const UNIT: u8> Throw<UNIT> {
             0 => Unit::Time,
             1 => Unit::Count,
             2 => Unit::Memory,
-            _ => Unit::Disk,
+            3 => Unit::Disk,
+            4 => Unit::Priority,
+            _ => Unit::Load,
         }
     }
 }
@@ -223,9 +294,9 @@ enum Word {
 impl Word {
     fn amount(&self, unit: Unit) -> Result<f64, String> {
         match self {
-            Word::Int(number) => unit.amount(&number.to_string()),
-            Word::Real(number) => unit.amount(&number.to_string()),
-            Word::Text(text) => unit.amount(text),
+            Word::Int(number) => unit.one(&number.to_string()),
+            Word::Real(number) => unit.one(&number.to_string()),
+            Word::Text(text) => unit.one(text),
         }
     }
 }
@@ -268,7 +339,7 @@ impl<'de, const UNIT: u8> Visitor<'de> for Reader<UNIT> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut values = Vec::new();
         while let Some((value, weight)) = map.next_entry::<String, f64>()? {
-            let value = Throw::<UNIT>::unit().amount(&value).map_err(de::Error::custom)?;
+            let value = Throw::<UNIT>::unit().one(&value).map_err(de::Error::custom)?;
             if !(weight > 0.0 && weight.is_finite()) {
                 return Err(de::Error::custom("a weight is a number above 0"));
             }
@@ -312,6 +383,9 @@ impl<'de> Deserialize<'de> for Names {
             Form::List(names) => names.into_iter().map(|name| (name, 1.0)).collect(),
             Form::Weights(names) => names.into_iter().collect(),
         };
+        if names.is_empty() {
+            return Err(de::Error::custom("expected at least one name"));
+        }
         match names.iter().all(|(_, weight)| *weight > 0.0 && weight.is_finite()) {
             true => Ok(Names(names)),
             false => Err(de::Error::custom("a weight is a number above 0")),
@@ -342,7 +416,7 @@ mod tests {
             ("lognormal 100 0.5", 100.0 * (0.125f64).exp()),
             ("90", 90.0),
         ] {
-            let drawn = Drawn::parse(text, Unit::Time).unwrap();
+            let drawn: Times = Throw(Drawn::parse(text, Unit::Time).unwrap());
             let mut dice = Dice::new(&[7]);
             let count = 20_000;
             let sum: f64 = (0..count).map(|_| drawn.draw(&mut dice)).sum();
@@ -357,5 +431,21 @@ mod tests {
         assert_eq!(Drawn::parse("1GB", Unit::Disk), Ok(Drawn::Fixed(1024.0 * 1024.0)));
         assert!(Drawn::parse("much", Unit::Memory).is_err_and(|text| text.contains("2G")));
         assert!(Drawn::parse("uniform 2 1", Unit::Count).is_err());
+        assert!(Drawn::parse("0.5", Unit::Count).is_err());
+        // Not cut at what is the longest time.
+        let large: Disks = Throw(Drawn::parse("10T", Unit::Disk).unwrap());
+        assert_eq!(large.whole(&mut Dice::new(&[1])), 10 << 30);
+        let part: Memories = Throw(Drawn::parse("512K", Unit::Memory).unwrap());
+        assert_eq!(part.whole(&mut Dice::new(&[1])), 1);
+    }
+
+    #[test]
+    fn priorities_may_be_negative() {
+        assert_eq!(Drawn::parse("-5", Unit::Priority), Ok(Drawn::Fixed(-5.0)));
+        let drawn: Priorities = Throw(Drawn::parse("uniform -5 5", Unit::Priority).unwrap());
+        let mut dice = Dice::new(&[7]);
+        let all: Vec<i64> = (0..1000).map(|_| drawn.whole(&mut dice)).collect();
+        assert!(all.contains(&-5) && all.contains(&5) && all.iter().all(|it| (-5..=5).contains(it)));
+        assert!(Drawn::parse("1.5", Unit::Priority).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -248,7 +248,10 @@ impl<'a> Simulation<'a> {
                     fetches: FxHashMap::default(),
                     accepted: FxHashMap::default(),
                     load: 0.0,
+                    loads: BTreeMap::new(),
+                    present: 0,
                     input_at: None,
+                    disturbed: None,
                     finished: false,
                     next_pid: 1000,
                     wake: None,
@@ -294,7 +297,7 @@ impl<'a> Simulation<'a> {
         if let Some(at) = self.workload.next_at() {
             self.calendar.push(Reverse((at, Due::Arrival)));
         }
-        self.tides = Tide::all(self.scenario, &self.hosts, start, &offset);
+        self.tides = Tide::all(self.scenario, &self.hosts, start);
         for (at, tide) in (0..).zip(&mut self.tides) {
             if let Some(next) = tide.next(&offset) {
                 self.calendar.push(Reverse((next, Due::Tide(at))));
@@ -409,6 +412,7 @@ impl<'a> Simulation<'a> {
 
     fn do_there(&mut self, host: usize, at: usize, done: &Done) {
         let it = &mut self.hosts[host];
+        it.disturb(self.now);
         if let Some(load) = done.load {
             it.load = load;
         }
@@ -439,6 +443,7 @@ impl<'a> Simulation<'a> {
         let Some(tide) = self.tides.get_mut(at as usize) else { return };
         let host = tide.host;
         tide.turn(&mut self.hosts[host], self.now);
+        self.hosts[host].disturb(self.now);
         if let Some(next) = tide.next(&offset) {
             self.calendar.push(Reverse((next, Due::Tide(at))));
         }

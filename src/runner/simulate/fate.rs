@@ -95,6 +95,11 @@ impl Simulation<'_> {
         self.memory.as_mut().map(|memory| std::mem::take(&mut memory.fates)).unwrap_or_default()
     }
 
+    /// The kind of a job of this name, as `cluster.proc`, that waits now.
+    pub fn kind_of_waiting(&self, name: &str) -> Option<u32> {
+        self.queue.jobs().find(|job| job.name() == name).map(|job| job.kind)
+    }
+
     /// Nothing is remembered any more.
     pub fn forget(&mut self) {
         self.memory = None;

@@ -1,6 +1,6 @@
 //! A machine of a simulation: its execution point, and what runs there.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -75,9 +75,16 @@ pub(super) struct Host {
     pub fetches: FxHashMap<HookRun, HookCall>,
     /// Jobs that a slot has accepted and not yet begun, by the slot's number.
     pub accepted: FxHashMap<u32, VecDeque<(String, Job)>>,
+    /// The load that an event has given it.
     pub load: f64,
+    /// The loads that patterns add to it now, by the number of their tide.
+    pub loads: BTreeMap<u32, f64>,
+    /// How many are at the keyboard, by the patterns.
+    pub present: u32,
     /// When somebody was last at the keyboard, in seconds since the epoch.
     pub input_at: Option<i64>,
+    /// When it was disturbed last.
+    pub disturbed: Option<u64>,
     pub finished: bool,
     pub next_pid: u32,
     /// The wake that was asked for last.
@@ -89,13 +96,30 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// Something was measured or done that its slots' expressions may look at: what they refused may be offered again.
+    pub(super) fn disturb(&mut self, now: Now) {
+        self.disturbed = Some(now.monotonic_us);
+        self.slots.values_mut().for_each(|slot| slot.refused.forget());
+    }
+
+    /// With a dynamic slot that changes or goes its parent may have what it lacked before.
+    pub(super) fn forget_refusals_of_parent(&mut self, key: SlotKey) {
+        let parent = SlotKey { sub: 0, ..key };
+        if let Some(slot) = self.slots.get_mut(&parent).filter(|_| key.sub != 0) {
+            slot.refused.forget();
+        }
+    }
+
     /// What is measured of it.
     pub(super) fn measured(&self, now: Now) -> Event {
+        // While somebody sits there the keyboard is not idle until the next change.
+        let input_at = if self.present > 0 { Some(i64::MAX / 4) } else { self.input_at };
+        let idle = input_at.map(|at| (now.epoch() - at).max(0));
         Event::Measured(Box::new(Measured {
-            load: self.load,
-            idle: self.input_at.map(|at| (now.epoch() - at).max(0)),
-            console_idle: self.input_at.map(|at| (now.epoch() - at).max(0)),
-            input_at: self.input_at,
+            load: self.load + self.loads.values().sum::<f64>(),
+            idle,
+            console_idle: idle,
+            input_at,
             disk: None,
             virtual_memory: 8 << 20,
             own_size: [0, 0],

@@ -5,10 +5,13 @@
 
 mod actions;
 pub mod chance;
+mod check;
 mod counted;
 mod engine;
 mod fate;
+mod history;
 mod host;
+mod own;
 mod pattern;
 pub mod plan;
 mod queue;
@@ -22,8 +25,9 @@ mod workload;
 
 pub use engine::{Play, Seen, Simulation, Tell};
 pub use fate::{Cause, Fate, Place, Whose};
+pub use history::{Files, LeftOut};
 pub use plan::{MachinePlan, Plan, PlanError};
-pub use result::Played;
+pub use result::{Played, Silent};
 pub use scenario::{Players, Scenario};
 pub use scenario_error::ScenarioError;
 pub use summary::Summary;

@@ -1,4 +1,5 @@
-//! People at keyboards and loads of machines, as hours, days and chance have them.
+//! People at keyboards and loads of machines, as hours, days and chance have them. Where several patterns meet on a machine, the
+//! keyboard is in use while any of them has somebody there, and their loads add up.
 
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use crate::time::Now;
 /// One pattern on one machine: it comes and goes.
 pub(super) struct Tide {
     pub host: usize,
+    /// Its number among those of all machines.
+    number: u32,
     pattern: Pattern,
     is_load: bool,
     dice: Dice,
@@ -23,17 +26,9 @@ pub(super) struct Tide {
     start: i64,
 }
 
-/// While somebody types, the keyboard is touched so often: this many seconds are idle at most.
-const TOUCHES: u64 = 0;
-
 impl Tide {
     /// Those of a scenario, each at its beginning.
-    pub(super) fn all(
-        scenario: &Scenario,
-        hosts: &[Host],
-        start: i64,
-        offset: &dyn Fn(i64) -> i64,
-    ) -> Vec<Tide> {
+    pub(super) fn all(scenario: &Scenario, hosts: &[Host], start: i64) -> Vec<Tide> {
         let keyboards = scenario.keyboards.iter().map(|pattern| (pattern, false));
         let loads = scenario.loads.iter().map(|pattern| (pattern, true));
         let mut tides = Vec::new();
@@ -45,6 +40,7 @@ impl Tide {
                 let dice = Dice::new(&[scenario.seed, 0x71DE, number as u64, host as u64]);
                 let mut tide = Tide {
                     host,
+                    number: u32::try_from(tides.len()).unwrap_or(u32::MAX),
                     pattern: pattern.clone(),
                     is_load,
                     dice,
@@ -53,10 +49,9 @@ impl Tide {
                     start,
                 };
                 // Somewhere in an absence, so that not all come at once.
-                let away = tide.pattern.away.0.draw(&mut tide.dice);
+                let away = tide.pattern.away.draw(&mut tide.dice);
                 tide.at -= away * tide.dice.fraction();
                 tide.at = tide.at.max(start as f64 - away);
-                let _ = offset;
                 tides.push(tide);
             }
         }
@@ -66,7 +61,7 @@ impl Tide {
     /// When it changes next, in microseconds since the start; `None` when it never does again.
     pub(super) fn next(&mut self, offset: &dyn Fn(i64) -> i64) -> Option<u64> {
         let lasts = if self.is_on { &self.pattern.busy } else { &self.pattern.away };
-        let lasts = lasts.0.draw(&mut self.dice).max(0.001);
+        let lasts = lasts.draw(&mut self.dice).max(0.001);
         let mut at = self.at + lasts;
         let hours = self.pattern.hours;
         let days = self.pattern.days.unwrap_or(Days::ALL);
@@ -86,15 +81,19 @@ impl Tide {
     pub(super) fn turn(&mut self, host: &mut Host, now: Now) {
         self.is_on = !self.is_on;
         if self.is_load {
-            let load = self.pattern.load.as_ref().map_or(1.0, |load| load.0.draw(&mut self.dice));
-            host.load = if self.is_on { load } else { 0.0 };
+            let load = self.pattern.load.as_ref().map_or(1.0, |load| load.draw(&mut self.dice));
+            if self.is_on {
+                host.loads.insert(self.number, load);
+            } else {
+                host.loads.remove(&self.number);
+            }
             return;
         }
         if self.is_on {
-            // Somebody sits there until the next change: the keyboard is not idle all the while.
-            host.input_at = Some(i64::MAX / 4);
+            host.present += 1;
         } else {
-            host.input_at = Some(now.epoch().saturating_sub(i64::try_from(TOUCHES).unwrap_or(0)));
+            host.present = host.present.saturating_sub(1);
+            host.input_at = Some(now.epoch());
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::chance::Dice;
 use super::scenario::{Machine, Scenario};
 use crate::classad::references::Names;
 use crate::hook::cron_job::{AutoPublish, CronJob};
@@ -51,13 +52,15 @@ pub enum PlanError {
     #[error("{0}")]
     Configuration(String),
     /// A pattern of machines names none.
-    #[error("[[{what}]]: no machine is called '{pattern}'; there are {known}")]
+    #[error("[[{what}]]: no machine is called '{pattern}'; {known}")]
     Nobody {
         /// The table.
         what: &'static str,
+        /// Which of several, from 0.
+        index: usize,
         /// The pattern.
         pattern: String,
-        /// Some that there are.
+        /// What there is.
         known: String,
     },
     /// Something that is done means nothing.
@@ -65,6 +68,8 @@ pub enum PlanError {
     Event {
         /// Number of the event, from 1.
         number: usize,
+        /// The key that says it.
+        key: &'static str,
         /// Why.
         reason: String,
     },
@@ -75,22 +80,55 @@ pub type Configure<'a> =
     &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<Settings, String>;
 
 /// Makes settings of knobs; returns with them the number of the call.
-type Make<'a> = &'a mut dyn FnMut(&BTreeMap<String, String>) -> Result<(Settings, usize), PlanError>;
+type Make<'a> = &'a mut dyn FnMut(&Knobs, Option<i64>) -> Result<(Settings, usize), PlanError>;
+
+/// Knobs with their values.
+type Knobs = BTreeMap<String, String>;
+
+/// Machines that are alike in all.
+struct Alike {
+    name: Option<String>,
+    count: u32,
+    knobs: Knobs,
+    /// In KiB.
+    disk: Option<i64>,
+}
+
+impl Alike {
+    /// The machines of a kind: together where their sizes are given, each by itself where these are left to chance.
+    fn of(kind: &Machine, name: Option<String>, (seed, at): (u64, usize)) -> Vec<Alike> {
+        let make = |name: Option<String>, count: u32, number: u32| {
+            let mut dice = Dice::new(&[seed, 0x3A_C41E, at as u64, u64::from(number)]);
+            let memory = kind.memory.as_ref().map(|memory| memory.whole(&mut dice));
+            let disk = kind.disk.as_ref().map(|disk| disk.whole(&mut dice));
+            Alike { name, count, knobs: machine_knobs(kind, memory), disk }
+        };
+        let is_given = kind.memory.as_ref().is_none_or(|memory| memory.is_fixed())
+            && kind.disk.as_ref().is_none_or(|disk| disk.is_fixed());
+        match &name {
+            Some(base) if kind.count > 1 && !is_given => {
+                (1..=kind.count).map(|number| make(Some(format!("{base}{number}")), 1, number)).collect()
+            }
+            _ => vec![make(name.clone(), kind.count, 1)],
+        }
+    }
+}
 
 impl MachinePlan {
-    /// One kind of machine, and what events do to its configuration and its cron jobs.
+    /// Machines, and what events do to their configuration and their cron jobs.
     fn new(
         scenario: &Scenario,
-        (kind, name): (&Machine, Option<String>),
+        machines: Alike,
         world: &Frozen<'_>,
         make: Make<'_>,
     ) -> Result<MachinePlan, PlanError> {
+        let Alike { name, count, knobs: own, disk } = machines;
         let mut knobs = scenario.knobs.0.clone();
-        knobs.extend(machine_knobs(kind));
-        let (settings, number) = make(&knobs)?;
+        knobs.extend(own);
+        let (settings, number) = make(&knobs, disk)?;
         let mut plan = MachinePlan {
             name,
-            count: kind.count,
+            count,
             asked: None,
             ranks: ranks(&settings),
             settings,
@@ -102,13 +140,14 @@ impl MachinePlan {
             if let Some(above) = &done.knobs {
                 let mut knobs = knobs.clone();
                 knobs.extend(above.0.clone());
-                let (settings, call) = make(&knobs)?;
+                let (settings, call) = make(&knobs, disk)?;
                 plan.reconfigured.insert(number, Box::new(settings));
                 plan.configs.insert(Some(number), call);
             }
             if let Some(text) = &done.cron {
                 let ads = published(text, plan.settings.quirks, world);
-                let ads = ads.map_err(|reason| PlanError::Event { number: number + 1, reason })?;
+                let fail = |reason| PlanError::Event { number: number + 1, key: "cron", reason };
+                let ads = ads.map_err(fail)?;
                 plan.cron.insert(number, Box::new(ads));
             }
         }
@@ -127,6 +166,18 @@ impl Plan {
         let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
         let names_none = scenario.machines.is_empty();
         let mut calls = 0;
+        // Machines that were thrown alike are configured once.
+        let mut known: BTreeMap<(Knobs, Option<i64>), (Settings, usize)> = BTreeMap::new();
+        let mut make = |knobs: &Knobs, disk: Option<i64>| {
+            if let Some(made) = known.get(&(knobs.clone(), disk)) {
+                return Ok(made.clone());
+            }
+            calls += 1;
+            let settings = configure(knobs, disk).map(with_hooks).map_err(PlanError::Configuration)?;
+            known.insert((knobs.clone(), disk), (settings.clone(), calls - 1));
+            Ok((settings, calls - 1))
+        };
+        let now = Frozen { world, now: Now::at_epoch(start) };
         let mut machines = Vec::new();
         for (at, kind) in kinds.iter().enumerate() {
             let name = match (&kind.name, kinds.len(), kind.count) {
@@ -136,14 +187,9 @@ impl Plan {
                 (None, ..) => Some(format!("machine{}_", at + 1)),
             };
             let name = name.filter(|_| !names_none || kind.count > 1);
-            let disk = kind.disk.as_ref().map(|disk| disk.0.draw(&mut super::chance::Dice::new(&[0])) as i64);
-            let mut make = |knobs: &BTreeMap<String, String>| {
-                calls += 1;
-                let made = configure(knobs, disk).map(with_hooks).map_err(PlanError::Configuration);
-                made.map(|settings| (settings, calls - 1))
-            };
-            let now = Frozen { world, now: Now::at_epoch(start) };
-            machines.push(MachinePlan::new(scenario, (kind, name), &now, &mut make)?);
+            for alike in Alike::of(kind, name, (scenario.seed, at)) {
+                machines.push(MachinePlan::new(scenario, alike, &now, &mut make)?);
+            }
         }
         let mut plan = Plan { start, machines, commands: BTreeMap::new() };
         plan.check_names(scenario)?;
@@ -154,13 +200,8 @@ impl Plan {
     /// What events ask of machines.
     fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
         for (number, done) in scenario.events.iter().enumerate() {
-            let fail = |reason: String| PlanError::Event { number: number + 1, reason };
-            let Some(command) = &done.command else {
-                if done.slot.is_some() || done.how.is_some() || done.reason.is_some() {
-                    return Err(fail("without 'command' there is nothing to be done with a slot".into()));
-                }
-                continue;
-            };
+            let fail = |reason: String| PlanError::Event { number: number + 1, key: "command", reason };
+            let Some(command) = &done.command else { continue };
             let request = Request {
                 command: command.clone(),
                 slot: done.slot.clone(),
@@ -198,18 +239,67 @@ impl Plan {
                 })
             })
             .collect();
-        let events = scenario.events.iter().map(|it| ("event", &it.machines));
-        let hooks = scenario.hooks.iter().map(|it| ("hook", &it.machines));
-        let keyboards = scenario.keyboards.iter().map(|it| ("keyboard", &it.machines));
-        let loads = scenario.loads.iter().map(|it| ("load", &it.machines));
-        for (what, pattern) in events.chain(hooks).chain(keyboards).chain(loads) {
+        let events = scenario.events.iter().map(|it| &it.machines).enumerate();
+        let hooks = scenario.hooks.iter().map(|it| &it.machines).enumerate();
+        let keyboards = scenario.keyboards.iter().map(|it| &it.machines).enumerate();
+        let loads = scenario.loads.iter().map(|it| &it.machines).enumerate();
+        let events = events.map(|it| ("event", it));
+        let hooks = hooks.map(|it| ("hook", it));
+        let patterns = keyboards.map(|it| ("keyboard", it)).chain(loads.map(|it| ("load", it)));
+        for (what, (index, pattern)) in events.chain(hooks).chain(patterns) {
             let Some(pattern) = pattern else { continue };
             if !known.iter().any(|name| super::engine::named(Some(pattern), name)) {
                 let some: Vec<&str> = known.iter().take(5).map(String::as_str).collect();
-                return Err(PlanError::Nobody { what, pattern: pattern.clone(), known: some.join(", ") });
+                let known = match some.as_slice() {
+                    [""] => "the only machine has no name, so leave 'machines' out or give it one".to_owned(),
+                    some => format!("there are {}", some.join(", ")),
+                };
+                return Err(PlanError::Nobody { what, index, pattern: pattern.clone(), known });
             }
         }
         Ok(())
+    }
+
+    /// What a scenario asks for and no machine takes notice of.
+    pub fn notes(&self, scenario: &Scenario) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (number, done) in (1..).zip(&scenario.events) {
+            let names = done.knobs.iter().flat_map(|knobs| knobs.0.keys());
+            let late: Vec<&str> = names.map(String::as_str).filter(|name| is_layout(name)).collect();
+            if !late.is_empty() {
+                notes.push(format!(
+                    "event {number}: {} would count after a restart: in 25.14 a reconfiguration leaves slots as they are",
+                    late.join(", ")
+                ));
+            }
+        }
+        for (number, keyboard) in (1..).zip(&scenario.keyboards) {
+            if !self.is_connected(keyboard.machines.as_deref()) {
+                notes.push(format!(
+                    "[[keyboard]] {number} changes nothing: no slot of its machines is connected to the keyboard \
+                     (SLOTS_CONNECTED_TO_KEYBOARD)"
+                ));
+            }
+        }
+        notes
+    }
+
+    /// Whether some slot of these machines sees the keyboard at some time.
+    fn is_connected(&self, pattern: Option<&str>) -> bool {
+        let is_meant = |machine: &&MachinePlan| {
+            let base = machine.name.as_deref().unwrap_or_default();
+            (1..=machine.count).any(|number| match machine.count {
+                1 => super::engine::named(pattern, base),
+                _ => super::engine::named(pattern, &format!("{base}{number}")),
+            })
+        };
+        let settings = |machine: &MachinePlan| {
+            let later = machine.reconfigured.values().map(|it| &**it);
+            std::iter::once(&machine.settings)
+                .chain(later)
+                .any(|settings| settings.keyboard_slots.max(settings.console_slots) > 0)
+        };
+        self.machines.iter().filter(is_meant).any(settings)
     }
 
     /// Which behaviour is wanted.
@@ -254,19 +344,38 @@ impl MachinePlan {
     }
 }
 
+/// Whether a knob says how the machine is shared out, which is done at the start.
+fn is_layout(name: &str) -> bool {
+    const WHOLE: [&str; 8] = [
+        "NUM_CPUS",
+        "NUM_SLOTS",
+        "MEMORY",
+        "RESERVED_MEMORY",
+        "DISK",
+        "RESERVED_DISK",
+        "COUNT_HYPERTHREAD_CPUS",
+        "MAX_SLOT_TYPES",
+    ];
+    let upper = name.to_ascii_uppercase();
+    let of_type = upper.strip_prefix("SLOT_TYPE_").map(|rest| rest.trim_end_matches("_PARTITIONABLE"));
+    WHOLE.contains(&upper.as_str())
+        || upper.starts_with("NUM_SLOTS_TYPE_")
+        || upper.starts_with("MACHINE_RESOURCE_")
+        || of_type.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Whether RANK may prefer one job to another.
 pub(super) fn ranks(settings: &Settings) -> bool {
     settings.slots.iter().any(|slot| slot.config.get("Rank").is_some_and(|rank| rank.as_literal().is_none()))
 }
 
-fn machine_knobs(kind: &Machine) -> BTreeMap<String, String> {
+fn machine_knobs(kind: &Machine, memory: Option<i64>) -> Knobs {
     let mut knobs = BTreeMap::new();
     if let Some(cpus) = kind.cpus {
         knobs.insert("NUM_CPUS".to_owned(), cpus.to_string());
     }
-    if let Some(memory) = &kind.memory {
-        let memory = memory.0.draw(&mut super::chance::Dice::new(&[0]));
-        knobs.insert("MEMORY".to_owned(), (memory as i64).to_string());
+    if let Some(memory) = memory {
+        knobs.insert("MEMORY".to_owned(), memory.to_string());
     }
     if let Some(slots) = kind.slots {
         knobs.insert("NUM_SLOTS_TYPE_1".to_owned(), slots.to_string());

@@ -1,4 +1,4 @@
-//! The queue that FETCH_WORK takes jobs from: in their order, but none of a kind that the slot has just refused.
+//! The queue that FETCH_WORK takes jobs from: in their order, but none that is for the slot as one that it has just refused.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ type Place = (i64, i64);
 /// Jobs that wait.
 pub(super) struct Queue {
     rules: QueueRules,
-    /// Of each kind, by place.
-    waiting: FxHashMap<u32, BTreeMap<Place, Job>>,
-    /// The first place of each kind that has jobs.
-    heads: BTreeMap<Place, u32>,
+    /// Of each likeness, by place.
+    waiting: FxHashMap<u64, BTreeMap<Place, Job>>,
+    /// The first place of each likeness that has jobs.
+    heads: BTreeMap<Place, u64>,
     last: i64,
     length: usize,
 }
 
 /// What a slot has refused, and until when it is not offered the like, in microseconds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refused(Vec<(u32, u64)>);
+pub(super) struct Refused(FxHashMap<u64, u64>);
 
 impl Refused {
-    /// What a slot refused counts no more: it is another slot now.
+    /// What a slot refused counts no more: it is, or may be, another slot now.
     pub(super) fn forget(&mut self) {
         self.0.clear();
     }
@@ -57,8 +57,8 @@ impl Queue {
     }
 
     fn insert(&mut self, place: Place, job: Job) {
-        let kind = job.kind;
-        let jobs = self.waiting.entry(kind).or_default();
+        let like = job.like;
+        let jobs = self.waiting.entry(like).or_default();
         let before = jobs.first_key_value().map(|(place, _)| *place);
         jobs.insert(place, job);
         self.length += 1;
@@ -66,40 +66,42 @@ impl Queue {
             if let Some(before) = before {
                 self.heads.remove(&before);
             }
-            self.heads.insert(place, kind);
+            self.heads.insert(place, like);
         }
     }
 
     /// The next job for a slot at this time, with its place.
     pub(super) fn take(&mut self, refused: &mut Refused, now: u64) -> Option<(Place, Job)> {
-        refused.0.retain(|(_, until)| *until > now);
-        let is_refused = |kind: u32| refused.0.iter().any(|(it, _)| *it == kind);
-        let (place, kind) =
-            self.heads.iter().find(|(_, kind)| !is_refused(**kind)).map(|(place, kind)| (*place, *kind))?;
-        let jobs = self.waiting.get_mut(&kind)?;
+        refused.0.retain(|_, until| *until > now);
+        let is_open = |(_, like): &(&Place, &u64)| !refused.0.contains_key(*like);
+        let (place, like) = self.heads.iter().find(is_open).map(|(place, like)| (*place, *like))?;
+        let jobs = self.waiting.get_mut(&like)?;
         let job = jobs.remove(&place)?;
         self.heads.remove(&place);
         match jobs.first_key_value() {
             Some((next, _)) => {
-                self.heads.insert(*next, kind);
+                self.heads.insert(*next, like);
             }
             None => {
-                self.waiting.remove(&kind);
+                self.waiting.remove(&like);
             }
         }
         self.length -= 1;
         Some((place, job))
     }
 
-    /// The slot has refused a job. Returns it if it is not to be fetched again.
+    /// The slot has refused a job, and would do so again before `holds`. Returns it if it is not to be fetched again.
     pub(super) fn refuse(
         &mut self,
         (place, job): (Place, Job),
         refused: &mut Refused,
-        now: u64,
+        (now, holds): (u64, u64),
     ) -> Option<Job> {
         let retry = (self.rules.retry.0 * 1e6) as u64;
-        refused.0.push((job.kind, now.saturating_add(retry.max(1))));
+        let until = now.saturating_add(retry).min(holds);
+        if until > now {
+            refused.0.insert(job.like, until);
+        }
         self.give_back(self.rules.refused, Some(place), job)
     }
 
@@ -132,10 +134,11 @@ mod tests {
     use super::*;
     use crate::runner::simulate::times::Span;
 
-    fn job(number: u32, kind: u32, priority: i32) -> Job {
+    fn job(number: u32, like: u64, priority: i32) -> Job {
         Job {
             number,
-            kind,
+            kind: 0,
+            like,
             in_group: number,
             id: (1, 0),
             arrives: 0,
@@ -155,13 +158,24 @@ mod tests {
         let (mut one, mut other) = (Refused::default(), Refused::default());
         let first = queue.take(&mut one, 0).unwrap();
         assert_eq!(first.1.number, 0);
-        assert_eq!(queue.refuse(first, &mut one, 0), None);
+        assert_eq!(queue.refuse(first, &mut one, (0, u64::MAX)), None);
         assert_eq!(queue.take(&mut one, 1).map(|(_, job)| job.number), Some(2));
         assert_eq!(queue.take(&mut one, 1), None);
         assert_eq!(queue.take(&mut other, 1).map(|(_, job)| job.number), Some(0));
         // The time is over.
         assert_eq!(queue.take(&mut one, 10_000_001).map(|(_, job)| job.number), Some(1));
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_may_be_taken_from_a_time_on_is_offered_again_then() {
+        let mut queue = Queue::new(QueueRules::default());
+        queue.push(job(0, 0, 0));
+        let mut refused = Refused::default();
+        let first = queue.take(&mut refused, 0).unwrap();
+        queue.refuse(first, &mut refused, (0, 5_000_000));
+        assert_eq!(queue.take(&mut refused, 4_999_999), None);
+        assert_eq!(queue.take(&mut refused, 5_000_000).map(|(_, job)| job.number), Some(0));
     }
 
     #[test]

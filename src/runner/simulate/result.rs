@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::engine::Simulation;
-use super::host::Running;
+use super::fate::Place;
+use super::host::{Running, micros};
 use super::summary::{
     Counting, NeverRun, Pair, PartTold, Summary, Transition, TypeCount, TypeTold, pair_name,
 };
 use super::timeline::Timeline;
+use crate::slot::{Asked, Event, State};
 
 /// What is left when it is over.
 pub struct Played {
@@ -17,6 +19,21 @@ pub struct Played {
     pub timeline: Option<Timeline>,
     /// The names of its rows.
     pub rows: Vec<String>,
+    /// Where jobs have never run that no slot was offered: why slots do not ask, most slots first.
+    pub silent: Vec<Silent>,
+}
+
+/// Why slots do not ask for the jobs that wait, at the end.
+#[derive(Clone, Debug)]
+pub struct Silent {
+    /// How many there are.
+    pub slots: u64,
+    /// The first of them.
+    pub place: Place,
+    /// Their state.
+    pub pair: Pair,
+    /// START, where it is false without any job.
+    pub start: Option<Asked>,
 }
 
 /// What there was to be used, all slots together.
@@ -63,7 +80,42 @@ impl Simulation<'_> {
             warnings: counting.warnings.clone(),
         };
         let rows = self.row_names.iter().map(|(_, name)| name.clone()).collect();
-        Played { summary, timeline: self.timeline.take(), rows }
+        let unasked = summary.never_run.iter().any(|never| never.why.is_empty());
+        let silent = if unasked { self.silent(since) } else { Vec::new() };
+        Played { summary, timeline: self.timeline.take(), rows, silent }
+    }
+
+    /// Why slots do not ask, those together that have the same reason.
+    fn silent(&mut self, since: u64) -> Vec<Silent> {
+        self.now = self.begun.plus(micros(since));
+        let mut all: Vec<Silent> = Vec::new();
+        for host in 0..self.hosts.len() {
+            if self.hosts[host].finished {
+                continue;
+            }
+            // Everything is published as it is now.
+            self.step(host, Event::Refresh);
+            let it = &self.hosts[host];
+            let mut slots: Vec<_> = it.slots.iter().filter(|(key, _)| key.sub == 0).collect();
+            slots.sort_by_key(|(key, _)| **key);
+            for (key, slot) in slots {
+                let is_free = matches!(slot.pair.0, State::Owner | State::Unclaimed);
+                let start = it.machine.asked(*key, "START").filter(|it| is_free && it.value == "false");
+                let place = self.place(host, *key);
+                let text = |start: &Option<Asked>| start.as_ref().map(|start| start.text.clone());
+                let is_same = |other: &&mut Silent| {
+                    other.pair == slot.pair
+                        && text(&other.start) == text(&start)
+                        && (other.place.slot_type, other.place.config) == (place.slot_type, place.config)
+                };
+                match all.iter_mut().find(is_same) {
+                    Some(other) => other.slots += 1,
+                    None => all.push(Silent { slots: 1, place, pair: slot.pair, start }),
+                }
+            }
+        }
+        all.sort_by_key(|silent| std::cmp::Reverse(silent.slots));
+        all
     }
 
     /// What slots are in at the end counts up to it, and fetches that were not made count as if they were.
@@ -139,6 +191,7 @@ impl Simulation<'_> {
                     self.counting.refusals.get(kind).into_iter().flatten().collect();
                 reasons.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
                 NeverRun {
+                    kind: *kind,
                     jobs: self.workload.group_name(of.group),
                     owner: of.owner.clone(),
                     count: *count,

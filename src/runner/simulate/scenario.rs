@@ -1,12 +1,14 @@
 //! What a simulation is told: the text of a scenario (`htc-scenario(5)`), read with every key that nobody knows refused.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 
-use super::chance::{Counts, Disks, Memories, Names, Times};
-use super::scenario_error::{ScenarioError, told};
+use super::chance::{Counts, Disks, Loads, Memories, Names, Priorities, Times};
+use super::check::Mistake;
+use super::scenario_error::{ScenarioError, place_of, place_of_knob, told};
 use super::times::{Days, Hours, Moment, Span, Start};
 
 /// What happens in a simulation, of slots or of routes.
@@ -51,6 +53,9 @@ pub struct Scenario {
     /// What is done, and when.
     #[serde(default, rename = "event", alias = "events")]
     pub events: Vec<Done>,
+    /// The text that it was read from.
+    #[serde(skip)]
+    text: String,
 }
 
 /// Knobs with their values: texts, numbers or truth values.
@@ -139,7 +144,7 @@ pub struct Group {
     /// Its RequestDisk.
     pub disk: Option<Disks>,
     /// Its JobPrio: the higher comes first in a queue with priorities.
-    pub priority: Option<Counts>,
+    pub priority: Option<Priorities>,
     /// How long a routed copy waits at its destination.
     #[serde(default)]
     pub wait: Span,
@@ -251,7 +256,7 @@ pub struct Pattern {
     #[serde(default = "away_time")]
     pub away: Times,
     /// Of loads: how much.
-    pub load: Option<Counts>,
+    pub load: Option<Loads>,
 }
 
 /// One thing that is done.
@@ -328,10 +333,6 @@ pub enum Players {
 
 /// The largest text that is taken for a scenario, in bytes.
 pub const LARGEST: u64 = 16 << 20;
-/// The most machines and slots.
-const MOST_MACHINES: u64 = 100_000;
-/// The most jobs: each takes some room from when it comes to when it ends.
-const MOST_JOBS: u64 = 50_000_000;
 
 impl Scenario {
     /// Reads one.
@@ -339,14 +340,70 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its place.
     pub fn read(text: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario = toml::from_str(text).map_err(|error| told(text, &error))?;
-        scenario.check().map_err(|message| {
-            let name = message.split('\'').nth(1).unwrap_or_default().to_owned();
-            let at = if name.is_empty() { None } else { text.find(&name) };
-            let span = at.map_or(0..0, |at| at..at + name.len());
-            ScenarioError { message, hint: None, span }
-        })?;
+        let mut scenario: Scenario = toml::from_str(text).map_err(|error| told(text, &error))?;
+        scenario.text = text.to_owned();
+        scenario.check().map_err(|mistake| scenario.misplaced(mistake))?;
         Ok(scenario)
+    }
+
+    /// Refuses what means nothing in the time in which it is played; `offset` says how far local time is ahead.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn refuse_other_times(&self, offset: &dyn Fn(i64) -> i64) -> Result<(), ScenarioError> {
+        self.check_times(offset).map_err(|mistake| self.misplaced(mistake))
+    }
+
+    fn misplaced(&self, Mistake { message, table, index, key }: Mistake) -> ScenarioError {
+        ScenarioError { message, hint: None, span: self.place(table, index, key) }
+    }
+
+    /// The text that it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where a key stands in one of several tables, or the table where it does not.
+    pub fn place(&self, table: &str, index: usize, key: &str) -> Range<usize> {
+        place_of(&self.text, (table, index), key)
+    }
+
+    /// Where a knob of this name is set: to this value, if it is so anywhere.
+    pub fn place_of_knob(&self, name: &str, value: &str) -> Option<Range<usize>> {
+        let machines = self.machines.iter().enumerate().map(|(at, it)| (("machine", at), Some(&it.knobs)));
+        let events = self.events.iter().enumerate().map(|(at, it)| (("event", at), it.knobs.as_ref()));
+        let tables: Vec<_> =
+            std::iter::once((("", 0), Some(&self.knobs))).chain(machines).chain(events).collect();
+        let find = |is_it: &dyn Fn(&str) -> bool| {
+            let has =
+                |knobs: &Knobs| knobs.0.iter().any(|(it, set)| it.eq_ignore_ascii_case(name) && is_it(set));
+            tables.iter().find(|(_, knobs)| knobs.is_some_and(has)).map(|(table, _)| *table)
+        };
+        let table = find(&|set| set.trim() == value.trim()).or_else(|| find(&|_| true))?;
+        Some(place_of_knob(&self.text, table, name))
+    }
+
+    /// Keys of jobs that come out of a file and say it themselves.
+    pub fn keys_beside_from(&self) -> Vec<&'static str> {
+        let of = |group: &Group| {
+            [
+                ("every", group.every.is_some()),
+                ("within", group.within.is_some()),
+                ("owner", !group.owner.0.is_empty()),
+                ("cpus", group.cpus.is_some()),
+                ("memory", group.memory.is_some()),
+                ("disk", group.disk.is_some()),
+                ("priority", group.priority.is_some()),
+            ]
+        };
+        let from_files = self.groups.iter().filter(|group| group.from.is_some());
+        let mut keys: Vec<&str> = Vec::new();
+        for (key, is_given) in from_files.flat_map(of) {
+            if is_given && !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// Keys that are given and mean nothing to these players.
@@ -370,50 +427,6 @@ impl Scenario {
             ],
         };
         given.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect()
-    }
-
-    /// What no key can say by itself.
-    fn check(&self) -> Result<(), String> {
-        let machines: u64 = self.machines.iter().map(|machine| u64::from(machine.count)).sum();
-        if machines > MOST_MACHINES {
-            return Err(format!("there are {machines} machines: at most {MOST_MACHINES} can be played"));
-        }
-        let jobs: u64 = self.groups.iter().map(|group| u64::from(group.count.unwrap_or(1))).sum();
-        if jobs > MOST_JOBS {
-            return Err(format!("there are {jobs} jobs: at most {MOST_JOBS} can be played"));
-        }
-        for (at, machine) in self.machines.iter().enumerate() {
-            if machine.count == 0 {
-                return Err("'count' is 0: that is no machine".into());
-            }
-            let name = machine.name.as_deref();
-            if name.is_some() && self.machines[..at].iter().any(|other| other.name.as_deref() == name) {
-                return Err(format!("two machines are called '{}'", name.unwrap_or_default()));
-            }
-        }
-        for group in &self.groups {
-            if group.from.is_some() && !group.ad.is_empty() {
-                return Err("'from' and 'ad' exclude one another: the ads of the file are the jobs".into());
-            }
-            if group.every.is_some() && group.within.is_some() {
-                return Err("'within' and 'every' exclude one another".into());
-            }
-            if group.fail > 100 {
-                return Err(format!("'fail' is {}: of a hundred copies at most 100 can fail", group.fail));
-            }
-        }
-        for pattern in self.loads.iter().chain(&self.keyboards) {
-            let is_short = |times: &Times| *times == Times::fixed(0.0);
-            if is_short(&pattern.busy) && is_short(&pattern.away) {
-                return Err("'busy' and 'away' are both 0: it would change for ever".into());
-            }
-        }
-        for done in &self.events {
-            if done.every.is_some_and(|every| every.0 <= 0.0) {
-                return Err("'every' is 0: it would be done for ever".into());
-            }
-        }
-        Ok(())
     }
 }
 

@@ -49,6 +49,9 @@ fn quoted(message: &str) -> Vec<&str> {
 pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
+    if let Some(error) = listed(text) {
+        return error;
+    }
     let names = quoted(message);
     let words: Vec<&str> = message.split_whitespace().take(2).collect();
     let path =
@@ -81,6 +84,21 @@ pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
         }
         _ => ScenarioError { message: message.to_owned(), hint: None, span },
     }
+}
+
+/// A list where one table is expected: its reader takes the items for the values of its keys.
+fn listed(text: &str) -> Option<ScenarioError> {
+    let whole = DeTable::parse(text).ok()?;
+    let single = TABLES.iter().filter(|(line, ..)| !line.starts_with("[["));
+    single.flat_map(|(line, names, _)| names.iter().map(move |name| (line, name))).find_map(|(line, name)| {
+        let (key, value) = whole.get_ref().iter().find(|(key, _)| key.get_ref() == *name)?;
+        let message = format!("'{name}' is a list: expected one table, begun by a line {line}");
+        matches!(value.get_ref(), DeValue::Array(_)).then(|| ScenarioError {
+            message,
+            hint: None,
+            span: key.span(),
+        })
+    })
 }
 
 /// A value that is not of the form that its key has.
@@ -154,6 +172,48 @@ fn path_of(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
         }?;
         Some(std::iter::once(key.get_ref().to_string()).chain(below).collect())
     })
+}
+
+/// Where a key stands in one of several tables: its value, or the table where it has no such key.
+pub(super) fn place_of(text: &str, (table, index): (&str, usize), key: &str) -> Range<usize> {
+    let Ok(whole) = DeTable::parse(text) else { return 0..0 };
+    table_of(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
+        let found = table.iter().find(|(it, _)| it.get_ref() == key);
+        found.map_or(span, |(_, value)| value.span())
+    })
+}
+
+/// Where a knob stands in the knobs of a table, or of the scenario where that is none.
+pub(super) fn place_of_knob(text: &str, (table, index): (&str, usize), name: &str) -> Range<usize> {
+    let Ok(whole) = DeTable::parse(text) else { return 0..0 };
+    let above = match table {
+        "" => Some((0..0, whole.get_ref())),
+        table => table_of(whole.get_ref(), table, index),
+    };
+    let found = above.and_then(|(_, above)| {
+        let (_, knobs) = above.iter().find(|(it, _)| it.get_ref() == "knobs")?;
+        let DeValue::Table(knobs) = knobs.get_ref() else { return None };
+        knobs.iter().find(|(it, _)| it.get_ref().eq_ignore_ascii_case(name)).map(|(it, _)| it.span())
+    });
+    found.unwrap_or(0..0)
+}
+
+/// One of several tables of a key, whichever of its names that has.
+fn table_of<'a, 'b>(
+    whole: &'a DeTable<'b>,
+    table: &str,
+    index: usize,
+) -> Option<(Range<usize>, &'a DeTable<'b>)> {
+    let (_, names, _) = TABLES.iter().find(|(_, names, _)| names.contains(&table))?;
+    let (_, value) = whole.iter().find(|(key, _)| names.contains(&key.get_ref().as_ref()))?;
+    let one = match value.get_ref() {
+        DeValue::Array(items) => items.get(index)?,
+        _ => value,
+    };
+    match one.get_ref() {
+        DeValue::Table(table) => Some((one.span(), table)),
+        _ => None,
+    }
 }
 
 fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
@@ -278,6 +338,138 @@ mod tests {
         ] {
             assert_eq!(said(text).1, hint, "{text}");
         }
+    }
+
+    #[test]
+    fn what_means_nothing_is_told_where_it_stands() {
+        let hook = "length = 10\n[[hook]]\ntype = 'FETCH_WORK'\n";
+        let event = "length = 10\n[[event]]\nat = 1\n";
+        for (text, message, place) in [
+            (
+                format!("{hook}percent = -5\nhangs = true\n"),
+                "'percent' is -5: expected a number from 0 to 100",
+                "-5",
+            ),
+            (format!("{hook}percent = nan\nhangs = true\n"), "'percent' is NaN", "nan"),
+            (format!("{hook}percent = 500\nhangs = true\n"), "'percent' is 500", "500"),
+            (hook.to_owned(), "this hook does nothing else than hooks do", "[[hook]]"),
+            (
+                format!("{hook}hangs = true\nfails = true\n"),
+                "'fails' and 'hangs' exclude one another",
+                "true",
+            ),
+            (format!("{hook}hangs = true\ntakes = 5\n"), "'hangs' and 'takes' exclude one another", "5"),
+            (
+                "length = 10\n[[hook]]\ntype = 'REPLY_FETCH'\ntakes = 5\n".to_owned(),
+                "'takes' means nothing for a hook that nobody waits for",
+                "5",
+            ),
+            (
+                "length = 10\n[[hook]]\ntype = 'EVICT_CLAIM'\nprints = 'x'\n".to_owned(),
+                "'prints' means nothing for a hook that nobody reads",
+                "'x'",
+            ),
+            (
+                format!("{hook}prints = 'Cmd = \"/bin/true\"'\n"),
+                "what is printed is a job",
+                "'Cmd = \"/bin/true\"'",
+            ),
+            (format!("{event}load = nan\n"), "'load' is NaN", "nan"),
+            (format!("{event}load = -3\n"), "'load' is -3", "-3"),
+            (format!("{event}load = 1e300\n"), "expected a number from 0 to 1000000", "1e300"),
+            (event.to_owned(), "nothing is done", "[[event]]"),
+            (format!("{event}resume = true\n"), "'resume' means nothing without 'command'", "true"),
+            (
+                format!("{event}command = 'suspend'\nhow = 'fast'\n"),
+                "'how' means nothing for 'suspend'",
+                "'fast'",
+            ),
+            (
+                format!("{event}command = 'vacate'\nreason = 'x'\n"),
+                "'reason' means nothing for 'vacate'",
+                "'x'",
+            ),
+            (
+                format!("{event}command = 'vacate'\nresume = true\n"),
+                "'resume' means nothing for 'vacate'",
+                "true",
+            ),
+            (
+                format!("{event}command = 'drain'\nslot = 'slot1'\n"),
+                "'drain' is for the whole execution point: name no slot",
+                "'slot1'",
+            ),
+            (
+                format!("{event}command = 'hold'\nslot = 'slot1'\n"),
+                "'hold' is not done in a simulation",
+                "'hold'",
+            ),
+            ("length = 10\n[[jobs]]\ncpus = 0.5\n".to_owned(), "'0.5' is no number of pieces", "0.5"),
+            (
+                "length = 10\n[[jobs]]\nexit = 99999999999\n".to_owned(),
+                "'exit' is 99999999999",
+                "99999999999",
+            ),
+            ("length = 10\n[[jobs]]\nowner = []\n".to_owned(), "expected at least one name", "[]"),
+            ("length = 10\n[[jobs]]\nowner = {}\n".to_owned(), "expected at least one name", "{}"),
+            ("length = 10\n[[keyboard]]\nload = 2\n".to_owned(), "'load' means nothing for a keyboard", "2"),
+            (
+                "length = 10\n[[keyboard]]\nhours = '08:00-08:00'\n".to_owned(),
+                "it ends as it begins",
+                "'08:00-08:00'",
+            ),
+            ("length = 10\n[[load]]\nbusy = [0]\naway = [0]\n".to_owned(), "it would change for ever", "[0]"),
+            (
+                "length = 10\n[[machine]]\nname = 'a'\ncount = 2\n[[machine]]\nname = 'a1'\n".to_owned(),
+                "two machines are called 'a1': see [[machine]] 1",
+                "'a1'",
+            ),
+            (
+                "length = 10\n[[machine]]\n[[machine]]\nname = 'b'\ncount = 200000\n".to_owned(),
+                "there are 200001 machines: at most 100000 can be played",
+                "200000",
+            ),
+            (
+                "length = 10\n[[job]]\ncount = 4\n[[job]]\ncount = 4000000000\n".to_owned(),
+                "there are 4000000004 jobs: at most 50000000 can be played",
+                "4000000000",
+            ),
+            (
+                "length = 10\n[[queue]]\nretry = 5\n".to_owned(),
+                "'queue' is a list: expected one table",
+                "queue",
+            ),
+        ] {
+            let (told, _, at) = said(&text);
+            assert!(told.contains(message), "{text}: {told}");
+            assert_eq!(at, place, "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_time_is_told_where_it_stands() {
+        let start = "start = 2026-11-02 08:00:00\nlength = '1h'\n";
+        let hook = "[[hook]]\ntype = 'FETCH_WORK'\nhangs = true\n";
+        for (text, message, place) in [
+            (
+                format!("{start}[[event]]\nat = '2h'\nidle = 0\n"),
+                "'at' is 2h after the start: it ends after 1h",
+                "'2h'",
+            ),
+            (
+                format!("{start}[[event]]\nat = 2026-11-01\nidle = 0\n"),
+                "'at' is before the start",
+                "2026-11-01",
+            ),
+            (format!("{start}{hook}from = '30m'\nto = '20m'\n"), "'to' is not after 'from'", "'20m'"),
+        ] {
+            let scenario = Scenario::read(&text).unwrap();
+            let error = scenario.refuse_other_times(&|_| 0).expect_err(&text);
+            assert!(error.message.contains(message), "{text}: {error}");
+            assert_eq!(&text[error.span], place, "{text}");
+        }
+        let text = format!("{start}{hook}to = '20m'\n[[event]]\nat = '1h'\nidle = 0\n");
+        assert_eq!(Scenario::read(&text).unwrap().refuse_other_times(&|_| 0), Ok(()));
     }
 
     #[test]

@@ -174,6 +174,9 @@ pub struct HookCounts {
 /// Jobs of one kind that have never run, and what slots said to them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeverRun {
+    /// The number of the kind.
+    #[serde(skip)]
+    pub kind: u32,
     /// Of which group.
     pub jobs: String,
     /// Of which owner.

@@ -158,26 +158,33 @@ impl Moment {
         match self {
             Moment::After(seconds) => start as f64 + seconds,
             Moment::Epoch(epoch) => epoch as f64,
-            Moment::Date(civil) => from_local(civil.seconds(), offset) as f64,
+            Moment::Date(civil) => from_local(civil.seconds(), offset)[0] as f64,
             Moment::Clock { weekday, second } => {
                 let local = start + offset(start);
-                let midnight = local - local.rem_euclid(DAY);
-                let fits = |day: &i64| {
+                // Where clocks were put back today, yesterday's date may have begun again.
+                let midnight = local - local.rem_euclid(DAY) - DAY;
+                let on_day = |day: i64| {
                     let at = midnight + day * DAY;
                     let of_week = (at.div_euclid(DAY) + 4).rem_euclid(7);
-                    at + second >= local && weekday.is_none_or(|wanted| i64::from(wanted) == of_week)
+                    let is_meant = weekday.is_none_or(|wanted| i64::from(wanted) == of_week);
+                    is_meant.then(|| from_local(at + second, &offset)).into_iter().flatten()
                 };
-                let day = (0..9).find(fits).unwrap_or(0);
-                from_local(midnight + day * DAY + second, offset) as f64
+                let first = (0..10).flat_map(on_day).find(|epoch| *epoch >= start);
+                first.unwrap_or(start) as f64
             }
         }
     }
 }
 
-/// Seconds since the epoch of a local time.
-fn from_local(local: i64, offset: impl Fn(i64) -> i64) -> i64 {
-    let guess = local - offset(local);
-    local - offset(guess)
+/// Seconds since the epoch of a local time, the earlier first: there are two where clocks are put back. A time that clocks skip is
+/// as long after the last that they show.
+fn from_local(local: i64, offset: impl Fn(i64) -> i64) -> [i64; 2] {
+    let (before, after) = (offset(local - DAY), offset(local + DAY));
+    let is_so = |ahead: &i64| offset(local - ahead) == *ahead;
+    let mut known = [before, after].into_iter().filter(is_so).map(|ahead| local - ahead);
+    let first = known.next().unwrap_or(local - before);
+    let second = known.next().unwrap_or(first);
+    [first.min(second), first.max(second)]
 }
 
 fn with_second(day: Civil, second: i64) -> Civil {
@@ -304,7 +311,13 @@ impl<'de> Deserialize<'de> for Hours {
         let hours = text.split_once('-').and_then(|(from, to)| {
             Some(Hours { from: second_of_day(from.trim())?, to: second_of_day(to.trim())? })
         });
-        hours.ok_or_else(|| de::Error::custom(format!("'{text}': expected hours such as 08:00-18:00")))
+        match hours {
+            Some(Hours { from, to }) if from == to => Err(de::Error::custom(format!(
+                "'{text}' is no part of a day: it ends as it begins; the whole day is 00:00-24:00"
+            ))),
+            Some(hours) => Ok(hours),
+            None => Err(de::Error::custom(format!("'{text}': expected hours such as 08:00-18:00"))),
+        }
     }
 }
 
@@ -376,6 +389,18 @@ mod tests {
         assert_eq!(at("Monday"), 7 * 86_400 - 8 * 3600);
         assert_eq!(at("10m"), 600);
         assert_eq!(at("2026-11-03"), 16 * 3600);
+        // Clocks go from 03:00 back to 02:00 an hour after midnight UTC, and forward half a year before.
+        let turn = Moment::parse("2026-10-25").unwrap().epoch(0, |_| 0) as i64 + 3600;
+        let zone = |epoch: i64| if epoch < turn && epoch >= turn - 180 * DAY { 7200 } else { 3600 };
+        let local = |text: &str, start: i64| Moment::parse(text).unwrap().epoch(start, zone) as i64 - turn;
+        assert_eq!(local("02:30", turn - 7200), -1800);
+        assert_eq!(local("02:30", turn - 1800), -1800);
+        assert_eq!(local("02:30", turn - 1799), 1800);
+        assert_eq!(local("03:00", turn - 1799), 3600);
+        assert_eq!(local("2026-10-25 02:30", 0), -1800);
+        // 02:00 to 03:00 is skipped then.
+        let skipped = turn - 180 * DAY;
+        assert_eq!(local("2026-04-28 02:30", 0), skipped + 1800 - turn);
         for text in ["2026-02-30", "25:00", "8:61", "Foo 08:30", "2026-11-03 8h", "-5"] {
             assert!(Moment::parse(text).is_err(), "{text}");
         }

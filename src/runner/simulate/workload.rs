@@ -3,17 +3,17 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::BufRead;
 use std::sync::Arc;
 
-use bstr::BString;
 use rustc_hash::FxHashMap;
 
-use super::chance::{Dice, Drawn, Throw};
+use super::chance::{Dice, Priorities};
+use super::history::{Files, Reading, Stored};
+use super::own::Own;
 use super::scenario::{Group, Scenario};
+use super::times::written;
 use crate::classad::format::long;
 use crate::classad::references::Names;
-use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context, Dialect, Value};
 use crate::job::{Universe, attr};
 use crate::world::World;
@@ -27,6 +27,8 @@ pub struct Kind {
     pub ad: ClassAd,
     /// Who owns them.
     pub owner: String,
+    /// What of a job's own anybody may look at.
+    own: Own,
 }
 
 /// One job.
@@ -36,6 +38,8 @@ pub struct Job {
     pub number: u32,
     /// Its kind.
     pub kind: u32,
+    /// What a slot says to one job it says to all that are like it: those of its kind, unless somebody looks at what is a job's own.
+    pub like: u64,
     /// Its number in its group, from 0.
     pub in_group: u32,
     /// ClusterId and ProcId.
@@ -61,17 +65,6 @@ impl Job {
     }
 }
 
-/// A job out of a file.
-#[derive(Clone, Copy, Debug)]
-struct Stored {
-    id: Option<(i32, i32)>,
-    arrives: u64,
-    runs: u64,
-    kind: u32,
-    exit: i32,
-    priority: i32,
-}
-
 /// One group and how far it has come.
 struct Source {
     group: Group,
@@ -82,10 +75,40 @@ struct Source {
     made: u32,
     at: f64,
     until: Option<f64>,
+    priority: Priority,
     stored: Vec<Stored>,
     dice: Dice,
     /// When the next job comes, in microseconds.
     next: u64,
+}
+
+/// JobPrio.
+pub(super) const PRIORITY: &str = "JobPrio";
+
+/// What says the priorities of the jobs of a group.
+enum Priority {
+    /// Its key.
+    Thrown(Priorities),
+    /// Its ad, which has a number or none.
+    Same(i64),
+    /// Its ad, which has an expression.
+    OfAd,
+}
+
+impl Priority {
+    fn of(group: &Group, base: &ClassAd) -> Priority {
+        match (&group.priority, base.get(PRIORITY).map(|expr| expr.as_literal())) {
+            (Some(priority), _) if group.from.is_none() => Priority::Thrown(priority.clone()),
+            (_, Some(None)) => Priority::OfAd,
+            (_, Some(Some(Value::Int(priority)))) => Priority::Same(priority),
+            (_, _) => Priority::Same(0),
+        }
+    }
+}
+
+/// JobPrio is an int in the queue.
+pub(super) fn as_priority(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
 }
 
 /// How the jobs of a group are numbered.
@@ -118,6 +141,11 @@ pub struct Workload {
     kinds: Vec<Arc<Kind>>,
     by_text: FxHashMap<(u32, Vec<u8>), u32>,
     by_throw: FxHashMap<(u32, [u64; 4]), u32>,
+    /// Jobs whose own attributes are looked at, by kind and by these.
+    by_own: FxHashMap<(u32, [i64; 4]), u64>,
+    /// What policies ask of jobs; `None` where that cannot be told.
+    asked: Option<Names>,
+    notes: Vec<String>,
     seed: u64,
     start: i64,
     arrived: u32,
@@ -127,7 +155,7 @@ pub struct Workload {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// A line of an ad is no attribute.
-    #[error("jobs {group}: {line}")]
+    #[error("jobs {group}: 'ad': {line}")]
     Line {
         /// Number of the group, from 1.
         group: usize,
@@ -144,7 +172,7 @@ pub enum WorkloadError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file has no ad, or one that has no QDate.
+    /// A file has no ad that can be played.
     #[error("jobs {group}: '{file}' {problem}")]
     Content {
         /// Number of the group, from 1.
@@ -157,7 +185,7 @@ pub enum WorkloadError {
 }
 
 /// Attributes that a machine asks of jobs whatever its policy says.
-const ALWAYS: [&str; 18] = [
+pub(super) const ALWAYS: [&str; 18] = [
     "Owner",
     "User",
     "AccountingGroup",
@@ -178,12 +206,12 @@ const ALWAYS: [&str; 18] = [
     "Cmd",
 ];
 
-fn micros(seconds: f64) -> u64 {
+pub(super) fn micros(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e6).round() as u64
 }
 
 impl Workload {
-    /// Makes ready; `open` opens the files that groups name. Of ads in files that is kept which `asked` may ask for; `None`
+    /// Makes ready; `files` are those that groups name. Of ads in files that is kept which `asked` may ask for; `None`
     /// keeps everything.
     ///
     /// # Errors
@@ -193,7 +221,7 @@ impl Workload {
         start: i64,
         asked: Option<&Names>,
         world: &dyn World,
-        open: &mut dyn FnMut(&std::path::Path) -> std::io::Result<Box<dyn BufRead>>,
+        mut files: Files<'_>,
     ) -> Result<Workload, WorkloadError> {
         let mut workload = Workload {
             sources: Vec::new(),
@@ -201,126 +229,98 @@ impl Workload {
             kinds: Vec::new(),
             by_text: FxHashMap::default(),
             by_throw: FxHashMap::default(),
+            by_own: FxHashMap::default(),
+            asked: asked.cloned(),
+            notes: Vec::new(),
             seed: scenario.seed,
             start,
             arrived: 0,
         };
-        let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
         for (index, group) in scenario.groups.iter().enumerate() {
-            let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of(world));
-            if let Some(error) = errors.first() {
-                return Err(WorkloadError::Line { group: index + 1, line: error.to_string() });
-            }
-            let at = group.at.epoch(start, offset) - start as f64;
-            let ids = Ids::of(index, &base, world);
-            // A queue gives every job a universe.
-            if !base.contains("JobUniverse") {
-                base.set("JobUniverse", Universe::Vanilla as i64);
-            }
-            let mut source = Source {
-                base,
-                ids,
-                count: group.count.unwrap_or(1),
-                made: 0,
-                at: at.max(0.0),
-                until: group.within.map(|within| at.max(0.0) + within.0),
-                stored: Vec::new(),
-                dice: Dice::new(&[scenario.seed, index as u64, 0xA221]),
-                next: micros(at),
-                group: group.clone(),
-            };
-            if let Some(path) = &group.from {
-                let file = path.display().to_string();
-                let reader = open(path).map_err(|source| WorkloadError::File {
-                    group: index + 1,
-                    file: file.clone(),
-                    source,
-                })?;
-                workload.store(index, &mut source, Reading { reader, file, asked, world })?;
-            } else {
-                source.advance(true);
-            }
-            if source.made < source.count {
-                workload.next.push(Reverse((source.next, index)));
-            }
-            workload.sources.push(source);
+            workload.add_group((index, group), scenario, world, &mut files)?;
         }
         Ok(workload)
     }
 
-    /// Reads the jobs of a file.
-    fn store(&mut self, index: usize, source: &mut Source, from: Reading<'_>) -> Result<(), WorkloadError> {
-        let Reading { reader, file, asked, world } = from;
-        let fail = |problem: &str| WorkloadError::Content {
-            group: index + 1,
-            file: file.clone(),
-            problem: problem.to_owned(),
+    fn add_group(
+        &mut self,
+        (index, group): (usize, &Group),
+        scenario: &Scenario,
+        world: &dyn World,
+        files: &mut Files<'_>,
+    ) -> Result<(), WorkloadError> {
+        let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of(world));
+        if let Some(error) = errors.first() {
+            return Err(WorkloadError::Line { group: index + 1, line: error.to_string() });
+        }
+        let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
+        let at = (group.at.epoch(self.start, offset) - self.start as f64).max(0.0);
+        let ids = Ids::of(index, &base, world);
+        // A queue gives every job a universe.
+        if !base.contains("JobUniverse") {
+            base.set("JobUniverse", Universe::Vanilla as i64);
+        }
+        let mut source = Source {
+            priority: Priority::of(group, &base),
+            base,
+            ids,
+            count: group.count.unwrap_or(1),
+            made: 0,
+            at,
+            until: group.within.map(|within| at + within.0),
+            stored: Vec::new(),
+            dice: Dice::new(&[self.seed, index as u64, 0xA221]),
+            next: micros(at),
+            group: group.clone(),
         };
-        let most = source.group.count.unwrap_or(u32::MAX) as usize;
-        let mut ads = AdReader::new(reader, None);
-        let mut read: Vec<(i64, Stored)> = Vec::new();
-        let mut dice = Dice::new(&[self.seed, index as u64, 0xF11E]);
-        loop {
-            let record = ads.next_ad().map_err(|error| WorkloadError::File {
-                group: index + 1,
-                file: file.clone(),
-                source: error,
-            })?;
-            let Some(record) = record else { break };
-            if read.len() >= most {
-                break;
-            }
-            if !record.errors.is_empty() {
-                return Err(fail("has lines that are no attributes"));
-            }
-            let ad = record.ad;
-            if ad.is_empty() {
-                continue;
-            }
-            let context = Context::new(world).my(&ad);
-            let queued = context.int("QDate").unwrap_or(0);
-            let runs = match run_time(&context) {
-                Some(seconds) => seconds,
-                None => source.group.runs.as_ref().map_or(0.0, |runs| runs.0.draw(&mut dice)),
-            };
-            let by_signal = context.boolean("ExitBySignal") == Some(true);
-            let exit = match context.int("ExitSignal").filter(|_| by_signal) {
-                Some(signal) => 128 + signal,
-                None => context.int("ExitCode").unwrap_or(source.group.exit),
-            };
-            let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
-            let id = number(attr::CLUSTER_ID).zip(Some(number(attr::PROC_ID).unwrap_or(0)));
-            let priority = context.int("JobPrio").unwrap_or(0);
-            let kept = kept(&ad, asked);
-            let kind = self.kind_of_text(u32::try_from(index).unwrap_or(0), kept, world);
-            read.push((
-                queued,
-                Stored {
-                    id,
-                    arrives: 0,
-                    runs: micros(runs),
-                    kind,
-                    exit: i32::try_from(exit).unwrap_or(1),
-                    priority: i32::try_from(priority).unwrap_or(0),
-                },
+        let length = scenario.length.0;
+        if let Some(path) = &group.from {
+            let file = path.display().to_string();
+            let asked = self.asked.clone();
+            let reading = Reading { index, group, file: &file, asked: asked.as_ref(), world };
+            let jobs = reading.read(self, (path, files))?;
+            self.take_stored(&mut source, jobs, (&file, length));
+        } else {
+            source.advance(true);
+        }
+        if source.count > 0 && source.next > micros(length) {
+            let name = group.name.clone().unwrap_or_else(|| format!("jobs {}", index + 1));
+            let (first, end) = (written(source.next as f64 / 1e6), written(length));
+            self.notes.push(format!(
+                "{name}: none comes: the first would {first} after the start, and it ends after {end}"
             ));
         }
-        if read.is_empty() {
-            return Err(fail("has no ad"));
+        if source.made < source.count {
+            self.next.push(Reverse((source.next, index)));
         }
-        read.sort_by_key(|(queued, _)| *queued);
-        let first = read.first().map_or(0, |(queued, _)| *queued);
-        let begins = micros(source.at);
-        source.stored = read
-            .into_iter()
-            .map(|(queued, stored)| Stored { arrives: begins + micros((queued - first) as f64), ..stored })
-            .collect();
-        source.count = u32::try_from(source.stored.len()).unwrap_or(u32::MAX);
-        source.next = source.stored.first().map_or(0, |stored| stored.arrives);
+        self.sources.push(source);
         Ok(())
     }
 
-    fn kind_of_text(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
+    /// Takes the jobs of a file.
+    fn take_stored(&mut self, source: &mut Source, jobs: Vec<(i64, Stored)>, (file, length): (&str, f64)) {
+        let first = jobs.first().map_or(0, |(queued, _)| *queued);
+        let begins = micros(source.at);
+        let comes = |(queued, stored): (i64, Stored)| Stored {
+            arrives: begins.saturating_add(micros(queued.saturating_sub(first) as f64)),
+            ..stored
+        };
+        source.stored = jobs.into_iter().map(comes).collect();
+        source.count = u32::try_from(source.stored.len()).unwrap_or(u32::MAX);
+        source.next = source.stored.first().map_or(0, |stored| stored.arrives);
+        let late = source.stored.iter().filter(|stored| stored.arrives > micros(length)).count();
+        if late > 0 && late < source.stored.len() {
+            let count = source.stored.len();
+            let last = source.stored.last().map_or(0, |stored| stored.arrives) as f64 / 1e6;
+            self.notes.push(format!(
+                "{late} of the {count} jobs of '{file}' do not come: the last would {} after the start, and it ends after {}",
+                written(last),
+                written(length)
+            ));
+        }
+    }
+
+    pub(super) fn kind_of_text(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
         let key = (group, long::print(&ad));
         if let Some(kind) = self.by_text.get(&key) {
             return *kind;
@@ -332,7 +332,8 @@ impl Workload {
 
     fn add_kind(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
         let owner = Context::new(world).my(&ad).string("Owner").unwrap_or_default().to_string();
-        self.kinds.push(Arc::new(Kind { group, ad, owner }));
+        let own = Own::of(&ad, self.asked.as_ref(), &ALWAYS);
+        self.kinds.push(Arc::new(Kind { group, ad, owner, own }));
         u32::try_from(self.kinds.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -351,47 +352,61 @@ impl Workload {
         source.made += 1;
         let group = u32::try_from(index).unwrap_or(0);
         let mut dice = Dice::new(&[self.seed, u64::from(group), u64::from(in_group)]);
-        let leaves = micros(source.group.leaves.0.draw(&mut dice));
+        let mut job = Job {
+            number,
+            kind: 0,
+            like: 0,
+            in_group,
+            id: source.ids.job(in_group),
+            arrives,
+            runs: 0,
+            leaves: micros(source.group.leaves.draw(&mut dice)),
+            exit: i32::try_from(source.group.exit).unwrap_or(1),
+            priority: 0,
+            starts: 0,
+        };
         if let Some(stored) = source.stored.get(in_group as usize).copied() {
             if let Some(next) = source.stored.get(in_group as usize + 1) {
                 self.next.push(Reverse((next.arrives, index)));
             }
-            return Some(Job {
-                number,
-                kind: stored.kind,
-                in_group,
-                id: stored.id.unwrap_or_else(|| source.ids.job(in_group)),
-                arrives,
-                runs: stored.runs,
-                leaves,
-                exit: stored.exit,
-                priority: stored.priority,
-                starts: 0,
-            });
+            job.id = stored.id.unwrap_or(job.id);
+            (job.kind, job.runs) = (stored.kind, stored.runs);
+            (job.exit, job.priority) = (stored.exit, stored.priority);
+        } else {
+            self.throw((index, group), &mut job, &mut dice, world);
         }
-        let runs = source.group.runs.as_ref().map_or(0, |runs| micros(runs.0.draw(&mut dice)));
-        let exit = i32::try_from(source.group.exit).unwrap_or(1);
-        let owner = source.group.owner.draw(&mut dice) as u64;
-        let group_of = &source.group;
+        job.like = self.like(&job);
+        Some(job)
+    }
+
+    /// What is left to chance of a job, and its kind.
+    fn throw(&mut self, (index, group): (usize, u32), job: &mut Job, dice: &mut Dice, world: &dyn World) {
+        let source = &mut self.sources[index];
+        let of = &source.group;
+        job.runs = of.runs.as_ref().map_or(0, |runs| micros(runs.draw(dice)));
+        let owner = of.owner.draw(dice);
         let sizes = [
-            thrown(group_of.cpus.as_ref(), &mut dice),
-            thrown(group_of.memory.as_ref(), &mut dice),
-            thrown(group_of.disk.as_ref(), &mut dice),
+            of.cpus.as_ref().map(|size| size.whole(dice)),
+            of.memory.as_ref().map(|size| size.whole(dice)),
+            of.disk.as_ref().map(|size| size.whole(dice)),
         ];
-        let priority = thrown(group_of.priority.as_ref(), &mut dice).unwrap_or(0);
-        let id = source.ids.job(in_group);
+        let priority = match &source.priority {
+            Priority::Thrown(priority) => Some(priority.whole(dice)),
+            Priority::Same(priority) => Some(*priority),
+            Priority::OfAd => None,
+        };
         if source.made < source.count {
             source.advance(false);
             self.next.push(Reverse((source.next, index)));
         }
         let bits = |size: Option<i64>| size.map_or(u64::MAX, |size| size as u64);
-        let key = (group, [owner, bits(sizes[0]), bits(sizes[1]), bits(sizes[2])]);
-        let kind = match self.by_throw.get(&key) {
+        let key = (group, [owner as u64, bits(sizes[0]), bits(sizes[1]), bits(sizes[2])]);
+        job.kind = match self.by_throw.get(&key) {
             Some(kind) => *kind,
             None => {
                 let source = &self.sources[index];
                 let mut ad = source.base.clone();
-                if let Some((name, _)) = source.group.owner.0.get(owner as usize) {
+                if let Some((name, _)) = source.group.owner.0.get(owner) {
                     ad.set("Owner", name.as_str());
                     ad.set("User", format!("{name}@simulated").as_str());
                 }
@@ -403,18 +418,28 @@ impl Workload {
                 kind
             }
         };
-        Some(Job {
-            number,
-            kind,
-            in_group,
-            id,
-            arrives,
-            runs,
-            leaves,
-            exit,
-            priority: i32::try_from(priority).unwrap_or(0),
-            starts: 0,
-        })
+        // An expression is another for each job.
+        let priority = priority.or_else(|| Context::new(world).my(&self.ad(job)).int(PRIORITY));
+        job.priority = as_priority(priority.unwrap_or(0));
+    }
+
+    /// The number of all jobs to which slots say what they say to this one.
+    fn like(&mut self, job: &Job) -> u64 {
+        let own = self.kinds[job.kind as usize].own;
+        if own == Own::NOTHING {
+            return u64::from(job.kind);
+        }
+        let of = |is_asked: bool, value: i64| if is_asked { value } else { 0 };
+        let since = i64::try_from(job.arrives / 1_000_000).unwrap_or(0);
+        let key = [
+            of(own.cluster, i64::from(job.id.0)),
+            of(own.proc, i64::from(job.id.1)),
+            of(own.qdate, since),
+            of(own.priority, i64::from(job.priority)),
+        ];
+        // Apart from the numbers of kinds.
+        let next = (1 << 32) + self.by_own.len() as u64;
+        *self.by_own.entry((job.kind, key)).or_insert(next)
     }
 
     /// The kind of a job.
@@ -439,20 +464,27 @@ impl Workload {
             let since = i64::try_from(job.arrives / 1_000_000).unwrap_or(0);
             ad.set("QDate", self.start + since);
         }
+        let source = self.sources.get(kind.group as usize);
+        if source.is_some_and(|source| matches!(source.priority, Priority::Thrown(_))) {
+            ad.set(PRIORITY, i64::from(job.priority));
+        }
         ad
+    }
+
+    /// Where chance begins.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// What is odd about jobs that come out of files, or never come.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// All names that ads of jobs mention, for whoever has to know what they may ask of a slot.
     pub fn bases(&self) -> impl Iterator<Item = &ClassAd> + Clone {
         self.sources.iter().map(|source| &source.base).chain(self.kinds.iter().map(|kind| &kind.ad))
     }
-}
-
-struct Reading<'a> {
-    reader: Box<dyn BufRead>,
-    file: String,
-    asked: Option<&'a Names>,
-    world: &'a dyn World,
 }
 
 impl Source {
@@ -465,87 +497,9 @@ impl Source {
             (Some(until), _) => {
                 until - (until - now) * (1.0 - self.dice.fraction()).powf(1.0 / left.max(1.0))
             }
-            (None, Some(every)) if !is_first => now + every.0.draw(&mut self.dice),
+            (None, Some(every)) if !is_first => now + every.draw(&mut self.dice),
             _ => now,
         };
         self.next = micros(next).max(if is_first { 0 } else { self.next });
     }
-}
-
-/// A whole number that a job is given.
-fn thrown<const UNIT: u8>(throw: Option<&Throw<UNIT>>, dice: &mut Dice) -> Option<i64> {
-    throw.map(|Throw(drawn)| match drawn {
-        Drawn::Fixed(value) => *value as i64,
-        other => other.draw(dice).round() as i64,
-    })
-}
-
-/// How long a job of a history has run: less what it was suspended.
-fn run_time(context: &Context<'_>) -> Option<f64> {
-    let wall = context.real("RemoteWallClockTime").filter(|wall| *wall > 0.0);
-    if let Some(wall) = wall {
-        let suspended = context.real("CumulativeSuspensionTime").unwrap_or(0.0);
-        // Of several runs the last is the one that came to its end.
-        let last = context.real("LastRemoteWallClockTime").filter(|last| *last > 0.0 && *last <= wall);
-        return Some(last.unwrap_or((wall - suspended).max(0.0)));
-    }
-    let from = context.int("JobCurrentStartDate").or_else(|| context.int("JobStartDate"))?;
-    let to = context.int("CompletionDate").filter(|to| *to > 0)?;
-    (to >= from).then(|| (to - from) as f64)
-}
-
-/// What of an ad the machines may ask for, and nothing that belongs to one job alone.
-fn kept(ad: &ClassAd, asked: Option<&Names>) -> ClassAd {
-    // Its number, its time, and what became of it.
-    const OWN: [&str; 12] = [
-        "ClusterId",
-        "ProcId",
-        "QDate",
-        "CompletionDate",
-        "ExitCode",
-        "ExitBySignal",
-        "ExitSignal",
-        "JobFinishedHookDone",
-        "Managed",
-        "ManagedManager",
-        "RoutedToJobId",
-        "RemoteHost",
-    ];
-    let mut kept = ClassAd::new();
-    match asked {
-        None => {
-            kept = ad.clone();
-            OWN.into_iter().for_each(|name| drop(kept.remove(name)));
-        }
-        Some(asked) => {
-            let names = ALWAYS.iter().map(|name| BString::from(*name));
-            let asked = asked.iter().map(|name| BString::from(name.as_bytes()));
-            let mut todo: Vec<BString> = names.chain(asked).collect();
-            while let Some(name) = todo.pop() {
-                let is_own = OWN.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(&name));
-                if is_own || kept.contains(&*name) {
-                    continue;
-                }
-                let Some(expr) = ad.get(&*name) else { continue };
-                // What an attribute refers to has to be there, too.
-                if expr.as_literal().is_none() {
-                    let names = crate::classad::references::every(&expr);
-                    todo.extend(names.iter().map(|name| BString::from(name.as_bytes())));
-                }
-                kept.insert(&*name, expr);
-            }
-        }
-    }
-    if kept.contains("JobStatus") {
-        kept.set("JobStatus", 1);
-    }
-    if !kept.contains("Owner")
-        && let Some(user) = ad.get("User").and_then(|expr| expr.as_literal())
-        && let Value::Str(user) = user
-    {
-        let user: &[u8] = user.as_ref();
-        let name = user.split(|byte| *byte == b'@').next().unwrap_or(user);
-        kept.set("Owner", Value::from(BString::from(name)));
-    }
-    kept
 }

@@ -323,7 +323,7 @@ impl Request {
                 (None, false) => Meaning::Event(event),
             });
         }
-        if self.slot.is_some() && matches!(verb, "off" | "undrain" | "reconfig") {
+        if self.slot.is_some() && matches!(verb, "off" | "drain" | "undrain" | "reconfig") {
             return Err(format!("'{verb}' is for the whole execution point: name no slot").into());
         }
         let how = self.how.as_deref().unwrap_or("graceful");

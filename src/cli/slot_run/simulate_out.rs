@@ -1,0 +1,137 @@
+//! Where pictures and events of a simulation go: files that can be written are opened before anything is played.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::simulate_picture;
+use crate::cli::common::{EventsTo, Problem, Status, pipe_ends};
+use crate::os::Outlet;
+use crate::runner::events::Event as Told;
+use crate::runner::simulate::Played;
+
+/// The pictures that are asked for.
+pub(super) struct Pictures {
+    svg: Option<PathBuf>,
+    html: Option<PathBuf>,
+}
+
+/// A file that stands for standard output.
+const OUT: &str = "-";
+
+impl Pictures {
+    /// Those of these files.
+    pub(super) fn to(svg: Option<&Path>, html: Option<&Path>) -> anyhow::Result<Self> {
+        if svg.is_some() && svg == html {
+            return Err(Problem::usage("--svg and --html are to be written to the same place").into());
+        }
+        Ok(Pictures { svg: svg.map(Path::to_owned), html: html.map(Path::to_owned) })
+    }
+
+    /// Makes sure that their files can be written.
+    pub(super) fn open(&self) -> anyhow::Result<()> {
+        let files = [&self.svg, &self.html].into_iter().flatten();
+        for path in files.filter(|path| *path != Path::new(OUT)) {
+            // What stands there stays until there is something to be written in its place.
+            let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+            opened.with_context(|| cannot_write(path))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what would stand on standard output beside a picture.
+    pub(super) fn have_standard_output(&self, events: bool, json: bool) -> anyhow::Result<()> {
+        let beside = [("--events", events), ("--json or --jsonl", json)];
+        let beside =
+            beside.into_iter().find(|(_, is_asked)| *is_asked).filter(|_| self.take_standard_output());
+        match beside {
+            Some((option, _)) => Err(Problem::usage(format!(
+                "a picture and {option} are both to be written to standard output"
+            ))
+            .into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether one of them is written to standard output.
+    pub(super) fn take_standard_output(&self) -> bool {
+        [&self.svg, &self.html].into_iter().flatten().any(|path| path == Path::new(OUT))
+    }
+
+    pub(super) fn are_wanted(&self) -> bool {
+        self.svg.is_some() || self.html.is_some()
+    }
+
+    /// Writes them.
+    pub(super) fn draw(&self, played: &Played) -> anyhow::Result<()> {
+        let Some(timeline) = &played.timeline else { return Ok(()) };
+        if let Some(path) = &self.svg {
+            write(path, &simulate_picture::svg(timeline, &played.rows, &played.summary))?;
+        }
+        if let Some(path) = &self.html {
+            write(path, &simulate_picture::page(timeline, &played.rows, &played.summary))?;
+        }
+        Ok(())
+    }
+}
+
+fn cannot_write(path: &Path) -> Problem {
+    Problem::new(Status::Failed, format!("cannot write '{}'", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    if path == Path::new(OUT) {
+        let (_, mut output) = pipe_ends();
+        output.write_all(text.as_bytes()).context("standard output")?;
+        return output.flush().context("standard output");
+    }
+    std::fs::write(path, text).with_context(|| cannot_write(path))
+}
+
+/// What takes events as JSON beside standard output. Nothing is lost: a simulation has time to wait for whoever reads.
+pub(super) struct Sink {
+    outlet: Outlet,
+    name: String,
+    failed: Option<io::Error>,
+}
+
+impl Sink {
+    pub(super) fn open(to: &EventsTo) -> anyhow::Result<Self> {
+        let name = match to {
+            EventsTo::Descriptor(number) => format!("descriptor {number}"),
+            EventsTo::File(path) => format!("'{}'", path.display()),
+        };
+        Ok(Sink { outlet: to.open()?, name, failed: None })
+    }
+
+    pub(super) fn write(&mut self, event: &Told) {
+        if self.failed.is_some() {
+            return;
+        }
+        let Ok(mut line) = serde_json::to_vec(event) else { return };
+        line.push(b'\n');
+        let mut written = self.outlet.write(line);
+        while written.is_ok() && self.outlet.is_stalled() && !self.outlet.is_full() {
+            self.outlet.finish(Duration::from_secs(1));
+            written = self.outlet.flush();
+        }
+        if self.outlet.is_full() {
+            written = Err(io::ErrorKind::StorageFull.into());
+        }
+        self.failed = written.err();
+    }
+
+    /// Tells what could not be written; that somebody has read enough is no failure.
+    pub(super) fn end(self) -> anyhow::Result<()> {
+        match self.failed {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                let problem = format!("cannot write events to {}", self.name);
+                Err(error).with_context(|| Problem::new(Status::Failed, problem))
+            }
+            _ => Ok(()),
+        }
+    }
+}
