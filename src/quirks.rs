@@ -82,6 +82,8 @@ quirks! {
         "NO_JOB_NETWORKING without USE_PID_NAMESPACES ends the starter while the job runs on", "c40 041; daemon_core.cpp";
     OwnerIgnored, "owner-ignored",
         "as root the account is OsUser or User; Owner and SLOT<N>_USER are not looked at", "s28b; jic_local.cpp";
+    EmptyIwdLogInRoot, "empty-iwd-log-in-root",
+        "with an empty Iwd the job's log (StarterUserLog) is looked for in /, where its account may not write", "local_user_log.cpp";
     DslotKeywordNoFallback, "dslot-keyword-no-fallback",
         "a dynamic slot does not use its parent's SLOT<N>_JOB_HOOK_KEYWORD", "Resource.cpp getHookKeyword";
     RemoteOwnerSticks, "remote-owner-sticks",

@@ -136,6 +136,8 @@ pub struct FileStatus {
     pub size: u64,
     /// Modification time in seconds since the epoch.
     pub modified: i64,
+    /// Nanoseconds beside it.
+    pub modified_nanos: i64,
 }
 
 /// The kinds of file that matter here.

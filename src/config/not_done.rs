@@ -3,7 +3,7 @@
 //! Only what people wrote themselves or have through a template counts, and only where it asks for something else than the defaults
 //! do.
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 
 use crate::config::defaults::{self, ParameterType};
 use crate::config::{Entry, View};
@@ -59,18 +59,53 @@ impl<'a> NotDone<'a> {
         }
         let line = |(row, members): &(Row, Vec<&Setting<'_>>)| {
             let names: Vec<_> = members.iter().map(|setting| setting.entry.name.to_str_lossy()).collect();
-            let place = view.set().describe(&members[0].entry.current.place);
+            let place = in_words(view.set().describe(&members[0].entry.current.place));
             format!("{} ({place})", row.told(&names.join(", ")))
         };
         let mut lines: Vec<String> = families.iter().map(line).collect();
-        match self.elsewhere.len() {
-            0 => {}
-            1 => lines.push(format!("1 setting is for {}, which is not here", self.elsewhere[0].row.of)),
-            count => lines.push(format!(
-                "{count} settings are for what is not here, such as other daemons: 'htc-config-dump lint --here' lists them"
-            )),
+        let (here, not_here): (Vec<&Setting<'_>>, Vec<&Setting<'_>>) =
+            self.elsewhere.iter().partition(|setting| setting.row.is_of(daemons));
+        for setting in here {
+            let name = setting.entry.name.as_bstr();
+            lines.push(format!(
+                "{name} changes nothing here: what the {} does with it is not done",
+                setting.row.of
+            ));
         }
+        lines.extend(told_of_others(&not_here));
         lines
+    }
+}
+
+/// So many settings are named that are for what is not here.
+const NAMED: usize = 5;
+
+/// What is said of settings for what is not here.
+fn told_of_others(settings: &[&Setting<'_>]) -> Option<String> {
+    let names = settings.iter().take(NAMED).map(|setting| setting.entry.name.to_str_lossy());
+    let names = names.collect::<Vec<_>>().join(", ");
+    match settings {
+        [] => None,
+        [one] => Some(format!("{names} is for {}, which is not here", one.row.of)),
+        all => {
+            let more = match all.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            Some(format!(
+                "{} settings are for what is not here, such as other daemons: {names}{more} ('htc-config-dump lint --here' lists them)",
+                all.len()
+            ))
+        }
+    }
+}
+
+/// A place as people call it who have not read the reference's tables.
+fn in_words(place: BString) -> BString {
+    match place.as_slice() {
+        b"<Over>" => "command line".into(),
+        b"<Environment>" => "environment".into(),
+        _ => place,
     }
 }
 

@@ -176,6 +176,7 @@ impl World for RealWorld {
             gid: status.gid(),
             size: status.size(),
             modified: status.mtime(),
+            modified_nanos: status.mtime_nsec(),
         })
     }
 

@@ -2,8 +2,10 @@
 
 use bstr::BString;
 
+use super::local::End;
 use super::machine::{Action, Fate, Shadow};
 use super::queue::name_of_code;
+use crate::classad::Context;
 use crate::job::JobStatus;
 use crate::process::Exit;
 use crate::time::Now;
@@ -11,7 +13,6 @@ use crate::user_log::{Body, Ending, Evicted, ResourceTable, Share, Terminated, U
 use crate::user_policy::{self, Fired};
 
 /// Reasons why a job leaves its slot (`VacateReasonCode`).
-pub(super) const JOB_POLICY: i64 = 1000;
 const STARTER_SIGNALLED: i64 = 1005;
 /// An error without a hold code (`pseudo_ulog`).
 pub(super) const STARTER_ERROR: i64 = 1007;
@@ -29,9 +30,11 @@ impl Shadow<'_> {
     ) {
         out.push(Action::WakeAt(None));
         let ran = self.started.map_or(0, |started| now.epoch() - started.epoch());
-        let before = crate::classad::Context::new(self.world).my(&self.ad).real("RemoteWallClockTime");
+        let before = Context::new(self.world).my(&self.ad).real("RemoteWallClockTime");
         self.ad.set("LastRemoteWallClockTime", ran as f64);
         self.ad.set("RemoteWallClockTime", before.unwrap_or(0.0) + ran as f64);
+        let slot_time = Context::new(self.world).my(&self.ad).real("CumulativeSlotTime").unwrap_or(0.0);
+        self.ad.set("CumulativeSlotTime", slot_time + self.weight() * ran as f64);
         if self.began && !self.deaf {
             // From 1970 on where nobody told of the end of its process, as in the reference (`resourceExit`).
             self.ad.set("ActivationDuration", ran);
@@ -41,23 +44,23 @@ impl Shadow<'_> {
             // A person wants no further run.
             self.until = super::machine::Until::Runs(self.runs);
         }
-        match self.fate.take() {
+        let fate = self.fate.take();
+        if self.local {
+            return self.ended_locally(now, fate, End { exit, asked, reason }, out);
+        }
+        match fate {
             Some(Fate::Hold { reason, code, subcode }) => self.hold(now, (reason, code, subcode), out),
             Some(Fate::Remove(reason)) => self.removed(now, &reason, out),
             Some(Fate::RemoveEvicted { reason, code }) => {
-                if !self.local {
-                    self.evict(now, (reason.clone(), code, 0), out);
-                }
+                self.evict(now, (reason.clone(), code, 0), out);
                 self.removed(now, &reason, out);
             }
-            Some(Fate::Vacate { reason, code }) => {
-                self.evict(now, (reason, code, 0), out);
+            Some(Fate::Vacate { reason, code, subcode }) => {
+                self.evict(now, (reason, code, subcode), out);
                 self.again(now, true, out);
             }
             Some(Fate::Failed { reason, code, subcode }) => {
-                if !self.local {
-                    self.evict(now, (reason.clone(), code, subcode), out);
-                }
+                self.evict(now, (reason.clone(), code, subcode), out);
                 // `shouldHoldJobBasedOnCodes`
                 match code != 0 && code < 1000 && subcode > -1000 {
                     true => self.hold(now, (reason, code, subcode), out),
@@ -66,25 +69,17 @@ impl Shadow<'_> {
             }
             None => match exit {
                 Some(exit) if !asked => self.completed(now, exit, out),
-                Some(_) => {
+                None if !asked => self.lost(now, reason, out),
+                _ => {
                     self.evict(now, ("Unspecified job interruption".into(), STARTER_SIGNALLED, 0), out);
                     self.again(now, true, out);
                 }
-                None if asked => {
-                    self.evict(now, ("Unspecified job interruption".into(), STARTER_SIGNALLED, 0), out);
-                    self.again(now, true, out);
-                }
-                None => self.lost(now, reason, out),
             },
         }
     }
 
     /// The starter ended without a word: the shadow looks for it, and finds nobody.
     fn lost(&mut self, now: Now, reason: Option<String>, out: &mut Vec<Action>) {
-        if self.local {
-            out.extend(reason.map(Action::Tell));
-            return self.again(now, true, out);
-        }
         if reason.is_some() {
             // Why, the starter has said itself.
             out.push(Action::Tell("the starter ended without a word to the shadow".to_owned()));
@@ -98,15 +93,14 @@ impl Shadow<'_> {
         self.again(now, true, out);
     }
 
-    /// The table of resources, which only a shadow writes.
     fn table(&self) -> Option<ResourceTable> {
-        if self.local { None } else { ResourceTable::of_job(&self.ad, self.world) }
+        ResourceTable::of_job(&self.ad, self.world)
     }
 
     fn share(&self, prefix: &str) -> Share {
         let cpu = |name: &str| {
             let name = format!("{prefix}{name}");
-            let value = crate::classad::Context::new(self.world).my(&self.ad).real(name);
+            let value = Context::new(self.world).my(&self.ad).real(name);
             value.unwrap_or(0.0) as i64
         };
         let remote = UsageTime { user: cpu("RemoteUserCpu"), system: cpu("RemoteSysCpu") };
@@ -135,54 +129,93 @@ impl Shadow<'_> {
 
     /// The job ran to its end: its policy says what that means.
     fn completed(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
-        let cumulative =
-            [("RemoteUserCpu", "CumulativeRemoteUserCpu"), ("RemoteSysCpu", "CumulativeRemoteSysCpu")];
-        for (name, total) in cumulative {
-            let real =
-                |name: &str| crate::classad::Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0);
-            let sum = real(name) + real(total);
-            self.ad.set(total, sum);
-        }
         self.count("NumJobCompletions");
-        let dumped = crate::classad::Context::new(self.world).my(&self.ad).boolean("JobCoreDumped");
-        if dumped == Some(true) && !self.local {
+        let dumped = Context::new(self.world).my(&self.ad).boolean("JobCoreDumped");
+        if dumped == Some(true) {
             // What it would be called, wherever the job's file lies (`BaseShadow::init`, `terminateJob`).
             let id = [self.int("ClusterId"), self.int("ProcId")].map(Option::unwrap_or_default);
             let iwd = self.string("Iwd").unwrap_or_default();
             self.ad.set("JobCoreFileName", BString::from(format!("{iwd}/core.{}.{}", id[0], id[1])));
         }
+        self.leave(now, exit, out);
+    }
+
+    /// What its policy makes of a job that has ended.
+    pub(super) fn leave(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         let frozen = self.frozen(now);
-        if let Some(fired) = user_policy::periodic(&self.ad, self.knobs, &frozen) {
-            return match fired {
-                Fired::Hold { reason, code, subcode } => {
-                    self.hold(now, (reason, i64::from(code as u16), subcode), out);
-                }
-                Fired::Remove(reason) => self.removed(now, &reason, out),
-            };
+        match user_policy::periodic(&self.ad, self.knobs, &frozen) {
+            Some(Fired::Hold { reason, code, subcode }) => {
+                return self.hold(now, (reason, code as i64, subcode), out);
+            }
+            // It leaves the queue as one that is done (`ShadowUserPolicy::doAction`).
+            Some(Fired::Remove(_)) => return self.terminated(now, exit, out),
+            None => {}
         }
         if let Some(why) = user_policy::hold_at_exit(&self.ad, self.knobs, &frozen) {
-            return self.hold(now, (why.reason, i64::from(why.code as u16), why.subcode), out);
+            return self.hold(now, (why.reason, why.code as i64, why.subcode), out);
         }
-        let ending = match exit {
-            Exit::Code(code) => Ending::Exited(code.into()),
-            Exit::Signal { number, .. } => Ending::Signalled(number, self.string("JobCoreFileName")),
-        };
         if let Some(reason) = user_policy::stays_at_exit(&self.ad, &frozen) {
             let run = Share { sent: 0.0, received: 0.0, ..self.share("") };
-            let body = Evicted { requeued: Some(ending), run, reason: reason.clone(), ..Evicted::default() };
+            let requeued = Some(self.ending(exit));
+            let body = Evicted { requeued, run, reason: reason.clone(), ..Evicted::default() };
             Self::log(Body::Evicted(Box::new(body)), out);
             self.ad.set("RequeueReason", reason);
             return self.again(now, false, out);
         }
-        let real =
-            |name: &str| crate::classad::Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0);
+        self.terminated(now, exit, out);
+    }
+
+    fn ending(&self, exit: Exit) -> Ending {
+        match exit {
+            Exit::Code(code) => Ending::Exited(code.into()),
+            Exit::Signal { number, .. } => Ending::Signalled(number, self.string("JobCoreFileName")),
+        }
+    }
+
+    /// The job leaves the queue as one that is done (`BaseShadow::terminateJob`).
+    fn terminated(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
+        self.ad.set("TerminationPending", true);
+        self.commit(now);
+        let real = |name: &str| Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0);
         let total =
             Share { sent: real("BytesSent"), received: real("BytesRecvd"), ..self.share("Cumulative") };
         let resources = self.table();
-        let body = Terminated { ending, run: self.share(""), total, resources };
+        let body = Terminated { ending: self.ending(exit), run: self.share(""), total, resources };
         Self::log(Body::Terminated(Box::new(body)), out);
+        self.done(now, out);
+    }
+
+    /// What the job ran since it began or wrote its last checkpoint was not in vain.
+    fn commit(&mut self, now: Now) {
+        let int = |name: &str| self.int(name);
+        let checkpoint = int("LastCkptTime").or(self.checkpoint).unwrap_or(0);
+        let since = checkpoint.max(int("JobCurrentStartDate").unwrap_or(0));
+        if since > 0 {
+            let ran = now.epoch() - since;
+            let slot_time = Context::new(self.world).my(&self.ad).real("CommittedSlotTime").unwrap_or(0.0);
+            let committed = int("CommittedTime").unwrap_or(0);
+            self.ad.set("CommittedTime", committed + ran);
+            self.ad.set("CommittedSlotTime", slot_time + self.weight() * ran as f64);
+        }
+        let (open, committed) =
+            (self.int("UncommittedSuspensionTime"), self.int("CommittedSuspensionTime").unwrap_or(0));
+        if let Some(open) = open.filter(|open| *open > 0) {
+            self.ad.set("CommittedSuspensionTime", committed + open);
+            self.ad.set("UncommittedSuspensionTime", 0i64);
+        }
+    }
+
+    /// SlotWeight of the slot, as the schedd notes it at the match.
+    fn weight(&self) -> f64 {
+        let weight = |ad| Context::new(self.world).my(ad).real("SlotWeight");
+        self.slot_ad.as_ref().and_then(weight).unwrap_or(1.0)
+    }
+
+    /// The job has left the queue.
+    pub(super) fn done(&mut self, now: Now, out: &mut Vec<Action>) {
         self.set_status(now, JobStatus::COMPLETED);
         self.ad.set("CompletionDate", now.epoch());
+        self.ad.set("JobFinishedHookDone", now.epoch());
         self.leave_slot();
         self.finish(out);
     }

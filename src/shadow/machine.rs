@@ -63,6 +63,10 @@ pub struct Setup<'w> {
     pub no_group: Option<BString>,
     /// Whether there is no shadow, but a schedd whose own universe the job is of: its starter writes the log.
     pub local: bool,
+    /// Whether a job that has to leave is asked softly (GRACEFULLY_REMOVE_JOBS); its own WantGracefulRemoval goes before.
+    pub graceful: bool,
+    /// Whether the job's log cannot be opened, without which it is not run.
+    pub no_log: bool,
 }
 
 /// One thing that happened.
@@ -123,6 +127,8 @@ pub enum Ask {
     Remove,
     /// It goes back.
     Vacate,
+    /// It has to end without being asked softly.
+    AtOnce,
 }
 
 /// One thing to be done.
@@ -171,7 +177,7 @@ pub(super) enum Fate {
     /// Somebody removes it, for this reason and with this code of its eviction.
     RemoveEvicted { reason: BString, code: i64 },
     /// It is sent back.
-    Vacate { reason: BString, code: i64 },
+    Vacate { reason: BString, code: i64, subcode: i64 },
     /// The starter told of an error.
     Failed { reason: BString, code: i64, subcode: i64 },
 }
@@ -192,6 +198,8 @@ pub struct Shadow<'w> {
     pub(super) interval: i64,
     pub(super) controlled: bool,
     pub(super) local: bool,
+    pub(super) graceful: bool,
+    pub(super) no_log: bool,
     pub(super) no_group: Option<BString>,
     pub(super) phase: Phase,
     pub(super) fate: Option<Fate>,
@@ -207,6 +215,10 @@ pub struct Shadow<'w> {
     /// Bytes that the job received and sent in this run.
     pub(super) received: u64,
     pub(super) sent: u64,
+    /// Processor seconds that its starter told of in this run: of the kernel and of the job.
+    pub(super) used: [i64; 2],
+    /// When the job wrote its last checkpoint of this run.
+    pub(super) checkpoint: Option<i64>,
     pub(super) policy_at: Option<Tick>,
     pub(super) started: Option<Now>,
     /// When the job began to run, and its process ended, in this run.
@@ -222,6 +234,8 @@ impl<'w> Shadow<'w> {
         Shadow {
             world: setup.world,
             local: setup.local,
+            graceful: setup.graceful,
+            no_log: setup.no_log,
             no_group: setup.no_group,
             controlled: setup.controlled,
             knobs: setup.knobs,
@@ -243,6 +257,8 @@ impl<'w> Shadow<'w> {
             image: None,
             received: 0,
             sent: 0,
+            used: [0; 2],
+            checkpoint: None,
             policy_at: None,
             started: None,
             executing: None,

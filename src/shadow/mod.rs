@@ -8,15 +8,20 @@
 //!       -> 005 and done | 004 and again | 021 004 012 and held -> released and again | 009 and gone
 //! ```
 //!
+//! In the local universe ([`Setup::local`]) there is no shadow: the starter logs and decides, the schedd holds and removes.
+//!
 //! Reference: `baseshadow.cpp`, `remoteresource.cpp`, `condor_user_policy.cpp`, `qmgmt.cpp`.
 
+mod dataflow;
 mod ending;
+mod local;
 mod machine;
 mod matched;
 mod ordered;
 mod queue;
 mod reason;
 mod running;
+mod updates;
 
 pub use machine::{Action, Ask, Event, Hook, Setup, Shadow, Until};
 pub use matched::{Matched, NotExpanded, matched};

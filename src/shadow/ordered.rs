@@ -32,6 +32,8 @@ pub enum Order {
         reason: BString,
         /// VacateReasonCode.
         code: i64,
+        /// VacateReasonSubCode.
+        subcode: i64,
         /// At once: the shadow does not wait to hear how the job ends.
         fast: bool,
     },
@@ -73,15 +75,15 @@ impl Shadow<'_> {
             let (fate, ask) = match order {
                 Order::Hold { reason, code, subcode } => (Fate::Failed { reason, code, subcode }, Ask::Hold),
                 Order::Remove(reason) => (Fate::RemoveEvicted { reason, code: REMOVED }, Ask::Remove),
-                Order::Vacate { reason, code, fast } => {
+                Order::Vacate { reason, code, subcode, fast } => {
                     self.deaf |= fast;
-                    (Fate::Vacate { reason, code }, Ask::Vacate)
+                    (Fate::Vacate { reason, code, subcode }, Ask::Vacate)
                 }
                 Order::Release(_) => return,
             };
             self.fate = Some(fate);
             out.push(Action::WakeAt(None));
-            return out.push(Action::Ask(ask));
+            return self.ask(ask, out);
         }
         out.push(Action::WakeAt(None));
         match order {
@@ -96,6 +98,6 @@ impl Shadow<'_> {
 impl Order {
     /// A vacate as a schedd asks for it.
     pub fn vacate(fast: bool) -> Self {
-        Order::Vacate { reason: "Job vacated by schedd".into(), code: VACATED, fast }
+        Order::Vacate { reason: "Job vacated by schedd".into(), code: VACATED, subcode: 0, fast }
     }
 }

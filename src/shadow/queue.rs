@@ -94,7 +94,12 @@ impl Shadow<'_> {
         self.exited = None;
         self.deaf = false;
         self.sent = 0;
+        self.used = [0; 2];
+        self.checkpoint = None;
         self.received = 0;
+        if self.no_log {
+            return self.hold_without_log(now, out);
+        }
         if let Some(iwd) = self.string(attr::IWD)
             && let Err(error) = self.world.stat(&iwd.to_path_lossy())
         {
@@ -113,6 +118,9 @@ impl Shadow<'_> {
         }
         self.count("NumShadowStarts");
         self.ad.set("ShadowBday", now.epoch());
+        if self.skipped(now, out) {
+            return;
+        }
         match self.hook.clone() {
             Some(hook) => {
                 self.phase = Phase::Hook;
@@ -148,6 +156,14 @@ impl Shadow<'_> {
 
     fn run(&mut self, now: Now, out: &mut Vec<Action>) {
         self.phase = Phase::Running;
+        self.starts(now);
+        let ad = self.given();
+        out.push(Action::Run(Box::new(ad)));
+        self.set_policy_alarm(now, out);
+    }
+
+    /// What the queue notes of a job that has a slot.
+    pub(super) fn starts(&mut self, now: Now) {
         self.started = Some(now);
         self.set_status(now, JobStatus::RUNNING);
         if self.int("JobStartDate").is_none() {
@@ -156,9 +172,6 @@ impl Shadow<'_> {
         self.ad.set("JobCurrentStartDate", now.epoch());
         self.ad.set("JobRunCount", self.int("JobRunCount").unwrap_or(0).saturating_add(1));
         self.ad.set("RemoteHost", self.slot.clone());
-        let ad = self.given();
-        out.push(Action::Run(Box::new(ad)));
-        self.set_policy_alarm(now, out);
     }
 
     /// When policies are looked at next.
@@ -313,6 +326,7 @@ impl Shadow<'_> {
         Self::log(Body::Aborted(reason.clone()), out);
         self.set_status(now, JobStatus::REMOVED);
         self.ad.set("RemoveReason", reason.clone());
+        self.ad.set("JobFinishedHookDone", now.epoch());
         self.leave_slot();
         self.finish(out);
     }

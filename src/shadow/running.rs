@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::ending::{JOB_POLICY, STARTER_ERROR};
+use super::ending::STARTER_ERROR;
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use super::reason::improved;
 use crate::classad::{ClassAd, Context, Value, is_private, references};
@@ -11,7 +11,7 @@ use crate::text::list;
 use crate::time::Now;
 use crate::transfer::{Transferred, Way};
 use crate::user_log::{Body, Transfer};
-use crate::user_policy::{self, Fired};
+use crate::user_policy::{self, Fired, Running};
 use crate::world::World;
 
 impl Shadow<'_> {
@@ -65,10 +65,26 @@ impl Shadow<'_> {
         if done.way == Way::Output && done.failure.is_none() {
             self.ad.set("SpooledOutputFiles", BString::from(bstr::join(",", &done.stored)));
         }
+        let is_checkpoint = matches!(done.way, Way::Checkpoint(_));
+        if is_checkpoint && done.failure.is_none() {
+            self.note_checkpoint(now);
+        }
         // A checkpoint that failed has no end of its own (c31 o39).
-        if !(matches!(done.way, Way::Checkpoint(_)) && done.failure.is_some()) {
+        if !(is_checkpoint && done.failure.is_some()) {
             Self::log(Body::Transfer { step, host: BString::default() }, out);
         }
+    }
+
+    /// What the job did up to its checkpoint was not in vain (`notifySuccessfulPeriodicCheckpoint`).
+    fn note_checkpoint(&mut self, now: Now) {
+        let number = self.int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
+        self.ad.set("CheckpointNumber", number);
+        let ended = self.exited.unwrap_or(now.epoch());
+        let ran = self.executing.map_or(0, |began| ended - began);
+        self.ad.set("CommittedTime", self.int("CommittedTime").unwrap_or(0) + ran);
+        self.checkpoint = Some(ended);
+        // It goes on at once.
+        self.executing = Some(now.epoch());
     }
 
     pub(super) fn executing(&mut self, now: Now, scratch: &BString, out: &mut Vec<Action>) {
@@ -114,7 +130,11 @@ impl Shadow<'_> {
         if self.gone == Some(HoldCode::PostScriptFailed as i64) {
             return;
         }
-        self.ad.update(update);
+        match self.local {
+            // The starter's own ad (`notifyJobExit`).
+            true => self.ad.update(update),
+            false => self.take_over(update),
+        }
         let Some(size) = self.int("ImageSize").filter(|_| self.began) else { return };
         let measures = (size, self.int("MemoryUsage"), self.int("ResidentSetSize"));
         if self.image == Some(measures) {
@@ -139,9 +159,26 @@ impl Shadow<'_> {
             }
             None => {
                 self.set_status(now, JobStatus::RUNNING);
+                self.count_suspension(now);
                 Self::log(Body::Unsuspended, out);
             }
         }
+    }
+
+    /// The time that the job was suspended (`RemoteResource::recordResumeEvent`). A starter alone counts none.
+    fn count_suspension(&mut self, now: Now) {
+        if self.local {
+            return;
+        }
+        let int = |name: &str| self.int(name).unwrap_or(0);
+        let since = int("LastSuspensionTime");
+        let lasted = if since > 0 { now.epoch() - since } else { 0 };
+        let (total, open) = (int("CumulativeSuspensionTime"), int("UncommittedSuspensionTime"));
+        self.ad.set("CumulativeSuspensionTime", total + lasted);
+        if since > 0 {
+            self.ad.set("UncommittedSuspensionTime", open + lasted);
+        }
+        self.ad.set("LastSuspensionTime", 0i64);
     }
 
     /// An error of the starter: told at once, and what becomes of the job when it has ended.
@@ -154,14 +191,15 @@ impl Shadow<'_> {
         if self.gone.is_some() {
             return;
         }
-        let small = |number: i64| i32::try_from(number).unwrap_or(0);
+        // What a starter itself logs has no codes (`LocalUserLog::logStarterError`).
+        let told = |number: i64| if self.local { 0 } else { i32::try_from(number).unwrap_or(0) };
         let body = Body::RemoteError {
             critical,
             daemon: "starter".into(),
             host: if self.local { self.address.clone() } else { self.slot.clone() },
             message: text.clone(),
-            code: small(code),
-            subcode: small(subcode),
+            code: told(code),
+            subcode: told(subcode),
         };
         Self::log(body, out);
         if !critical || self.fate.is_some() {
@@ -184,23 +222,40 @@ impl Shadow<'_> {
             return;
         }
         let mut ad = self.ad.clone();
-        let ran = self.started.map_or(0, |started| now.epoch() - started.epoch());
         let before = Context::new(self.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
-        ad.set("RemoteWallClockTime", before + ran as f64);
-        let frozen = self.frozen(now);
-        let fired = user_policy::periodic(&ad, self.knobs, &frozen);
-        let (fate, ask) = match (fired, user_policy::vacate(&ad, self.knobs, &frozen)) {
-            (Some(Fired::Hold { reason, code, subcode }), _) => {
-                (Fate::Hold { reason, code: i64::from(code as u16), subcode }, Ask::Hold)
+        ad.set("RemoteWallClockTime", before + self.age(now) as f64);
+        let (fate, ask) = match user_policy::while_running(&ad, self.knobs, &self.frozen(now)) {
+            Some(Running::Vacated { reason, code, subcode }) => {
+                (Fate::Vacate { reason, code: code as i64, subcode }, Ask::Vacate)
             }
-            (_, Some(why)) => (Fate::Vacate { reason: why.reason, code: JOB_POLICY }, Ask::Vacate),
-            (Some(Fired::Remove(reason)), None) => (Fate::Remove(reason), Ask::Remove),
-            (None, None) => return self.set_policy_alarm(now, out),
+            Some(Running::Fired(Fired::Hold { reason, code, subcode })) => {
+                (Fate::Hold { reason, code: code as i64, subcode }, Ask::Hold)
+            }
+            Some(Running::Fired(Fired::Remove(reason))) => (Fate::Remove(reason), Ask::Remove),
+            None => return self.set_policy_alarm(now, out),
         };
+        // A starter sends its job back as if it were removed (`JICLocalSchedd::requeueJob`).
+        let ask = if self.local && ask == Ask::Vacate { Ask::Remove } else { ask };
         self.fate = Some(fate);
         out.push(Action::WakeAt(None));
-        out.push(Action::Ask(ask));
+        self.ask(ask, out);
         debug_assert!(self.phase == Phase::Running);
+    }
+
+    /// How long the job runs as policies have it: since its shadow began, in the local universe since its first start
+    /// (`getJobBirthday`).
+    fn age(&self, now: Now) -> i64 {
+        let first = self.int("JobStartDate").filter(|_| self.local);
+        let born = first.or_else(|| self.started.map(|started| started.epoch()));
+        born.map_or(0, |born| now.epoch() - born)
+    }
+
+    /// Asks the starter for the job's end: at once where neither the job nor the pool wants to be graceful
+    /// (`jobWantsGracefulRemoval`).
+    pub(super) fn ask(&self, ask: Ask, out: &mut Vec<Action>) {
+        let wish = Context::new(self.world).my(&self.ad).boolean("WantGracefulRemoval");
+        let graceful = self.local || wish.unwrap_or(self.graceful);
+        out.push(Action::Ask(if graceful { ask } else { Ask::AtOnce }));
     }
 }
 

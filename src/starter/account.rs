@@ -117,7 +117,8 @@ impl Asking<'_> {
 
     /// STARTER_ALLOW_RUNAS_OWNER, and what the job says (RunAsOwner).
     fn allowed(&self) -> Result<bool, Refusal> {
-        let context = || Context::new(self.view.world()).my(self.ad);
+        // MY and TARGET are both the job (`allowRunAsOwner`).
+        let context = || Context::new(self.view.world()).my(self.ad).target(self.ad);
         let allowed = match self.knob("STARTER_ALLOW_RUNAS_OWNER") {
             None => true,
             Some(text) => match Expr::parse_with(&text, Dialect::of(self.view.world()))
@@ -164,11 +165,12 @@ impl Asking<'_> {
         Ok(false)
     }
 
-    /// `SLOT1_USER` for slot1, and by default also for slot1_2 where that has none of its own.
+    /// `SLOT1_USER` for slot1, and by default also for slot1_2 where that has none of its own: not behind a shadow.
     fn slot_user(&self) -> Option<(BString, &'static str)> {
         let slot = self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignored())?;
         let of = |id: &str| self.knob(&format!("{}_USER", id.to_ascii_uppercase()));
-        let found = of(slot).or_else(|| of(slot.split('_').next().unwrap_or(slot)))?;
+        let of_whole = || of(slot.split('_').next().unwrap_or(slot)).filter(|_| self.with != With::Shadow);
+        let found = of(slot).or_else(of_whole)?;
         Some((found, "SLOT<N>_USER"))
     }
 

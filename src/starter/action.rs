@@ -315,6 +315,15 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
+    /// A directory of the machine that stays what it is though it was to be the job's own.
+    Unbound {
+        /// Which.
+        target: PathBuf,
+        /// Why.
+        why: &'static str,
+        /// Whether nobody has asked for it but the default.
+        usual: bool,
+    },
     /// Anything else worth a look.
     Warning(String),
     /// The same, told once by all starters of a slot runner.

@@ -78,6 +78,11 @@ impl Starter<'_> {
         let transfers = self.setup.moves.is_some() && self.setup.job.as_ref().is_ok_and(|job| job.transfers);
         let Some((bytes, entries)) = self.run.usage.disk.filter(|_| transfers) else { return };
         ad.set("DiskUsage", i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX));
+        for (name, at) in ["StdoutMtime", "StderrMtime"].into_iter().zip(self.run.usage.written) {
+            if let Some(at) = at {
+                ad.set(name, at);
+            }
+        }
         ad.set("ScratchDirFileCount", i64::try_from(entries).unwrap_or(i64::MAX));
     }
 }

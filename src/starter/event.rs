@@ -212,6 +212,8 @@ pub struct FamilyUsage {
     pub block_writes: u64,
     /// What the job's directory holds, in bytes and entries, where it was looked at.
     pub disk: Option<(u64, u64)>,
+    /// When something was last written to its standard output and error, in seconds since 1970, where those are moved.
+    pub written: [Option<i64>; 2],
     /// What the container uses, where docker has told it.
     pub docker: Option<DockerUsage>,
     /// Whether a control group holds the family.

@@ -101,6 +101,7 @@ impl Knobs<'_> {
             thread_variables: text("STARTER_NUM_THREADS_ENV_VARS")?.unwrap_or_default(),
             ports: self.ports()?,
             mount_under_scratch: text("MOUNT_UNDER_SCRATCH")?.unwrap_or_default(),
+            encrypts: truth("ENCRYPT_EXECUTE_DIRECTORY", Moment::Start, false)?,
             private_shm: truth("MOUNT_PRIVATE_DEV_SHM", Moment::Child, default.private_shm)?,
             process_groups: truth("USE_PROCESS_GROUPS", Moment::Child, default.process_groups)?,
             allow_scripts: text("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
@@ -130,7 +131,6 @@ impl Knobs<'_> {
 
     /// Knobs whose subject is not ours, and whose bad values end 25.14 all the same.
     fn read_unused(&self) -> Result<(), ValueError> {
-        self.truth("ENCRYPT_EXECUTE_DIRECTORY", Moment::Start, false)?;
         self.truth("ENFORCE_CPU_AFFINITY", Moment::Launch, false)?;
         let slice = self.view.real("STARTER_UPDATE_INTERVAL_TIMESLICE").map(|_| ());
         let slice = slice.map_err(|error| error.with_default("0.1").with_range("0", "1"));

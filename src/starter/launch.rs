@@ -34,6 +34,9 @@ fn directories(mounts: &[(PathBuf, PathBuf)], world: &dyn World) -> Vec<Action> 
     mounts.map(|(path, _)| Action::MakeDirectory { path: path.clone(), mode: 0o700 }).collect()
 }
 
+/// MOUNT_UNDER_SCRATCH where nobody has set it.
+const USUAL_MOUNTS: &[u8] = b"/tmp,/var/tmp";
+
 impl Starter<'_> {
     /// The job.
     pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
@@ -106,7 +109,11 @@ impl Starter<'_> {
         out: &mut Vec<Action>,
     ) -> Result<Option<Vec<(PathBuf, PathBuf)>>, StartFailure> {
         let setting = &self.setup.settings.mount_under_scratch;
-        let mounts = process::mounts(setting, &self.ad, &self.setup.scratch, world)?;
+        let mut mounts = process::mounts(setting, &self.ad, &self.setup.scratch, world)?;
+        let of_job = Context::new(world).my(&self.ad).boolean("EncryptExecuteDirectory");
+        if self.setup.settings.encrypts || of_job == Some(true) {
+            mounts = Some(process::with_temporary(mounts.unwrap_or_default(), &self.setup.scratch));
+        }
         let no_mounts = !self.setup.settings.isolation.mounts;
         // Its namespace is that of the machine (PER_JOB_NAMESPACES), where nothing is bound over anything.
         if mounts.is_some() && no_mounts && self.setup.can_mount && !self.has(Quirk::PerJobNamespacesFails) {
@@ -116,12 +123,26 @@ impl Starter<'_> {
             return Ok(None);
         }
         let mut mounts = mounts.filter(|_| self.setup.can_mount && may_bind);
-        // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
-        // bound next.
         if let Some(mounts) = &mut mounts {
-            mounts.retain(|(_, target)| !self.setup.scratch.starts_with(target));
+            let usual = setting.trim_ascii() == USUAL_MOUNTS;
+            mounts.retain(|(_, target)| {
+                let why = self.unbound(target, world);
+                let told = |why| Action::Tell(Notice::Unbound { target: target.clone(), why, usual });
+                out.extend(why.map(told));
+                why.is_none()
+            });
         }
         Ok(mounts)
+    }
+
+    /// Why nothing is bound over a directory of the machine.
+    fn unbound(&self, target: &Path, world: &dyn World) -> Option<&'static str> {
+        // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is bound next.
+        if self.setup.scratch.starts_with(target) {
+            return Some("the scratch directory lies below it (EXECUTE)");
+        }
+        let is_there = world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory);
+        (!is_there).then_some("it is no directory of this machine")
     }
 
     /// The job's process with all that is put around it. The failure that is given is found out only when the standard

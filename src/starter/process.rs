@@ -305,6 +305,14 @@ pub fn mounts(
     Ok(Some(mounts))
 }
 
+/// The same with /tmp and /var/tmp in front: where the scratch directory is to be encrypted, nothing of the job lies elsewhere
+/// (`VanillaProc::StartJob`).
+pub fn with_temporary(mounts: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let own = ["tmp", "var/tmp"].map(|name| (scratch.join(name), Path::new("/").join(name)));
+    let others = mounts.into_iter().filter(|mount| !own.contains(mount)).collect::<Vec<_>>();
+    own.into_iter().chain(others).collect()
+}
+
 /// TMPDIR of the job: `/tmp` if that is its own, else the scratch directory. For 25.14 any setting will do, also one of
 /// which nothing was bound.
 pub fn temporary(mounts: Option<&[(PathBuf, PathBuf)]>, scratch: &Path, quirks: Quirks) -> PathBuf {

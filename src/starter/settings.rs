@@ -55,6 +55,8 @@ pub struct Settings {
     pub ports: Option<(u16, u16)>,
     /// MOUNT_UNDER_SCRATCH.
     pub mount_under_scratch: BString,
+    /// ENCRYPT_EXECUTE_DIRECTORY: jobs have /tmp and /var/tmp of their own in any case.
+    pub encrypts: bool,
     /// MOUNT_PRIVATE_DEV_SHM: /dev/shm is the job's own wherever MOUNT_UNDER_SCRATCH maps something.
     pub private_shm: bool,
     /// USE_PROCESS_GROUPS: a session for each job.
@@ -155,6 +157,7 @@ impl Default for Settings {
             thread_variables: BString::default(),
             ports: None,
             mount_under_scratch: BString::default(),
+            encrypts: false,
             private_shm: true,
             process_groups: true,
             allow_scripts: None,

@@ -79,6 +79,8 @@ pub struct Errand {
     pub reader: Option<(u32, u32, Vec<u32>)>,
     /// The account that writes.
     pub writer: Option<(u32, u32, Vec<u32>)>,
+    /// Directories in which the access point reads and writes alone (LIMIT_DIRECTORY_ACCESS); none: everywhere.
+    pub allowed: Vec<BString>,
 }
 
 /// A file that could not be carried.

@@ -236,6 +236,7 @@ impl Wishes {
             only_urls: false,
             reader: None,
             writer: None,
+            allowed: Vec::new(),
         }
     }
 

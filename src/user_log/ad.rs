@@ -142,7 +142,9 @@ impl Body {
                 measure(ad, "ProportionalSetSize", *proportional);
             }
             Body::Generic(info) => text(ad, "Info", info),
-            Body::Aborted(reason) | Body::Released(reason) => text(ad, "Reason", reason),
+            Body::Aborted(reason) | Body::Released(reason) | Body::DataflowSkipped(reason) => {
+                text(ad, "Reason", reason)
+            }
             Body::Suspended(count) => ad.set("NumberOfPIDs", *count),
             Body::Unsuspended => {}
             Body::Held { reason, code, subcode } => {

@@ -126,6 +126,8 @@ pub enum Body {
     Generic(BString),
     /// 009; the reason may be empty.
     Aborted(BString),
+    /// 046, with the reason; may be empty.
+    DataflowSkipped(BString),
     /// 010, with the number of processes stopped.
     Suspended(i64),
     /// 011
@@ -237,6 +239,7 @@ impl Body {
             Body::ImageSize { .. } => EventKind::ImageSize,
             Body::Generic(_) => EventKind::Generic,
             Body::Aborted(_) => EventKind::Aborted,
+            Body::DataflowSkipped(_) => EventKind::DataflowSkipped,
             Body::Suspended(_) => EventKind::Suspended,
             Body::Unsuspended => EventKind::Unsuspended,
             Body::Held { .. } => EventKind::Held,

@@ -68,6 +68,7 @@ kinds! {
     FileComplete = 43, "ULOG_FILE_COMPLETE", "FileCompleteEvent", "A file to be used again is there.";
     FileUsed = 44, "ULOG_FILE_USED", "FileUsedEvent", "It was used again.";
     FileRemoved = 45, "ULOG_FILE_REMOVED", "FileRemovedEvent", "It was removed.";
+    DataflowSkipped = 46, "ULOG_DATAFLOW_JOB_SKIPPED", "DataflowJobSkippedEvent", "It was not run: its output is newer than its input.";
 }
 
 impl EventKind {

@@ -49,6 +49,10 @@ impl Body {
                 put(out, "Job was aborted.\n");
                 line_unless_empty(out, b"\t", reason);
             }
+            Body::DataflowSkipped(reason) => {
+                put(out, "Dataflow job was skipped.\n");
+                line_unless_empty(out, b"\t", reason);
+            }
             Body::Suspended(count) => {
                 put(out, "Job was suspended.\n");
                 put(out, &format!("\tNumber of processes actually suspended: {count}\n"));

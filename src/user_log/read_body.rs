@@ -33,6 +33,7 @@ impl Body {
             36 => cluster_remove(first, rest),
             40 => transfer(first, rest),
             41..=45 => Some(Body::Reuse(Reuse::parse(number, lines)?)),
+            46 => Some(Body::DataflowSkipped(only_reason("Dataflow job was skipped.", first, rest)?)),
             _ => None,
         }
     }

@@ -5,4 +5,6 @@
 
 mod periodic;
 
-pub use periodic::{Fired, Why, hold_at_exit, periodic, release, stays_at_exit, vacate};
+pub use periodic::{
+    Fired, Running, Why, hold_at_exit, periodic, release, stays_at_exit, unreadable, while_running,
+};

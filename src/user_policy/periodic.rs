@@ -9,6 +9,22 @@ use crate::job::{HoldCode, JobStatus};
 use crate::text::{caseless, list};
 use crate::world::World;
 
+/// What has to be done with a job that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// It leaves its slot, and is run again.
+    Vacated {
+        /// Why.
+        reason: BString,
+        /// `VacateReasonCode`.
+        code: HoldCode,
+        /// `VacateReasonSubCode`.
+        subcode: i64,
+    },
+    /// It is held or removed.
+    Fired(Fired),
+}
+
 /// What has to be done with a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fired {
@@ -25,35 +41,63 @@ pub enum Fired {
     Remove(BString),
 }
 
-/// The first policy that fires for a job, if one does.
+/// The first policy that fires for a job that runs, if one does: those that send it back are looked at after the allowed
+/// durations and before all others. Their codes are not those of a hold (`ShadowUserPolicy::doAction`).
+pub fn while_running(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Running> {
+    let status = Context::new(world).my(job).int("JobStatus");
+    let runs = matches!(status, Some(JobStatus::RUNNING | JobStatus::SUSPENDED));
+    if runs && too_long(job, world).is_none() {
+        let why = fired(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), knobs, world);
+        if let Some(Why { reason, code, subcode }) = why {
+            let code = match code {
+                HoldCode::SystemPolicy => HoldCode::SystemPolicyVacate,
+                _ => HoldCode::JobPolicyVacate,
+            };
+            return Some(Running::Vacated { reason, code, subcode });
+        }
+    }
+    periodic(job, knobs, world).map(Running::Fired)
+}
+
+fn hold(reason: String, code: HoldCode) -> Option<Fired> {
+    Some(Fired::Hold { reason: reason.into(), code, subcode: 0 })
+}
+
+/// The hold of a job that has run longer than it may.
+fn too_long(job: &ClassAd, world: &dyn World) -> Option<Fired> {
+    let context = Context::new(world).my(job);
+    let now = world.now().epoch();
+    let born = context.int("ShadowBday")?;
+    if let Some(allowed) = context.int("AllowedJobDuration")
+        && now - born >= allowed
+    {
+        let text = format!("The job exceeded allowed job duration of {}", duration(allowed));
+        return hold(text, HoldCode::JobDurationExceeded);
+    }
+    let allowed = context.int("AllowedExecuteDuration")?;
+    let began = context.int("JobCurrentStartExecutingDate").filter(|began| *began >= born)?;
+    let began = context.int("TransferOutFinished").map_or(began, |moved| moved.max(began));
+    if now - began <= allowed {
+        return None;
+    }
+    let text = format!("The job exceeded allowed execute duration of {}", duration(allowed));
+    hold(text, HoldCode::JobExecuteExceeded)
+}
+
+/// The first policy that fires for a job, if one does; those that send it back are not looked at.
 pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Fired> {
     let context = Context::new(world).my(job);
     let now = world.now().epoch();
-    let hold = |reason: String, code| Some(Fired::Hold { reason: reason.into(), code, subcode: 0 });
     let Some(status) = context.int("JobStatus") else {
         return hold("Unknown user policy expression".into(), HoldCode::Unspecified);
     };
     if status == JobStatus::REMOVED {
         return None;
     }
-    if status == JobStatus::RUNNING || status == JobStatus::SUSPENDED {
-        let born = context.int("ShadowBday");
-        if let (Some(allowed), Some(born)) = (context.int("AllowedJobDuration"), born)
-            && now - born >= allowed
-        {
-            let text = format!("The job exceeded allowed job duration of {}", duration(allowed));
-            return hold(text, HoldCode::JobDurationExceeded);
-        }
-        let began = context.int("JobCurrentStartExecutingDate");
-        if let (Some(allowed), Some(began), Some(born)) = (context.int("AllowedExecuteDuration"), began, born)
-            && began >= born
-        {
-            let began = context.int("TransferOutFinished").map_or(began, |moved| moved.max(began));
-            if now - began > allowed {
-                let text = format!("The job exceeded allowed execute duration of {}", duration(allowed));
-                return hold(text, HoldCode::JobExecuteExceeded);
-            }
-        }
+    if (status == JobStatus::RUNNING || status == JobStatus::SUSPENDED)
+        && let Some(held) = too_long(job, world)
+    {
+        return Some(held);
     }
     let told = |value| {
         let text = job.get("TimerRemove").map(|expr| expr.unparse_old()).unwrap_or_default();
@@ -74,12 +118,6 @@ pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<F
     }
     let why = fired(job, "PeriodicRemove", Some("SYSTEM_PERIODIC_REMOVE"), knobs, world)?;
     Some(Fired::Remove(why.reason))
-}
-
-/// Why a job that runs has to leave its slot, if a policy wants that. It is looked at before those of [`periodic`], but
-/// after the allowed durations.
-pub fn vacate(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
-    fired(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), knobs, world)
 }
 
 /// Why a held job is released, if a policy wants that: not one that its user holds, nor one that was held as often as
@@ -152,6 +190,17 @@ fn fired(
         return Some(Why { reason, code: HoldCode::SystemPolicy, subcode });
     }
     None
+}
+
+/// The policies of the configuration that are no expressions: the reference passes them over.
+pub fn unreadable(knobs: &dyn Knobs, world: &dyn World) -> Vec<String> {
+    let kinds = ["HOLD", "RELEASE", "REMOVE", "VACATE"].map(|kind| format!("SYSTEM_PERIODIC_{kind}"));
+    let all = kinds.iter().flat_map(|kind| names(kind, knobs));
+    let is_bad = |name: &String| {
+        let text = knobs.get(name.as_bytes()).unwrap_or_default();
+        !text.trim().is_empty() && Expr::parse_with(&text, Dialect::of(world)).is_err()
+    };
+    all.filter(is_bad).collect()
 }
 
 fn sentence(source: &str, name: &str, text: &[u8], value: &str) -> String {
@@ -240,6 +289,33 @@ mod tests {
         assert_eq!(held_for, held(text, HoldCode::SystemPolicy, 0));
         let text = "The system macro SYSTEM_PERIODIC_REMOVE expression 'Size > 5' evaluated to TRUE";
         assert_eq!(at_1000("JobStatus = 1\nSize = 6\n", &knobs), Some(Fired::Remove(text.into())));
+    }
+
+    #[test]
+    fn a_job_that_runs_is_sent_back_before_it_is_removed_or_held_but_not_before_its_time_is_up() {
+        let running = |job: &str, knobs: &[(&str, &str)]| {
+            let (ad, _) = crate::classad::format::long::parse(job.as_bytes());
+            let knobs = |name: &[u8]| {
+                knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
+            };
+            let real = RealWorld::new();
+            while_running(&ad, &knobs, &Frozen { world: &real, now: Now::at_epoch(1000) })
+        };
+        let job = "JobStatus = 2\nPeriodicHold = true\nTimerRemove = 5\n";
+        let own =
+            format!("{job}PeriodicVacate = true\nPeriodicVacateReason = \"so\"\nPeriodicVacateSubCode = 7\n");
+        let vacated =
+            |reason: &str, code, subcode| Some(Running::Vacated { reason: reason.into(), code, subcode });
+        assert_eq!(running(&own, &[]), vacated("so", HoldCode::JobPolicyVacate, 7));
+        let knobs = [("SYSTEM_PERIODIC_VACATE", "true"), ("SYSTEM_PERIODIC_VACATE_SUBCODE", "9")];
+        let text = "The system macro SYSTEM_PERIODIC_VACATE expression 'true' evaluated to TRUE";
+        assert_eq!(running(job, &knobs), vacated(text, HoldCode::SystemPolicyVacate, 9));
+        let late = format!("{own}ShadowBday = 1\nAllowedJobDuration = 9\n");
+        let text = "The job exceeded allowed job duration of 00:09";
+        assert_eq!(running(&late, &[]), held(text, HoldCode::JobDurationExceeded, 0).map(Running::Fired));
+        // What does not run cannot be sent back.
+        let idle = own.replace("JobStatus = 2", "JobStatus = 1");
+        assert!(matches!(running(&idle, &[]), Some(Running::Fired(Fired::Remove(_)))));
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn standard_files_that_are_named_are_those_where_one_stands_and_in_the_scratch_d
 fn a_starter_of_a_schedd_ends_with_what_the_schedd_is_to_do_with_the_job() {
     for (script, policy, status, events) in [
         ("exit 0", "", 100, "000 001 005"),
-        ("exit 3", "OnExitHold = ExitCode =?= 3", 112, "000 001 012"),
+        ("exit 3", "OnExitHold = ExitCode =?= 3", 112, "000 001 004 012"),
         ("exit 3", "OnExitRemove = ExitCode =?= 0", 107, "000 001 004"),
     ] {
         let mut place =
@@ -51,5 +51,51 @@ fn a_starter_of_a_schedd_ends_with_what_the_schedd_is_to_do_with_the_job() {
         let numbers: Vec<&str> = heads.map(|line| &line[..3]).collect();
         assert_eq!(numbers.join(" "), events, "{log}");
         assert!(ran.left.is_empty(), "{:?}", ran.left);
+    }
+}
+
+#[test]
+fn the_daemon_tells_its_version_and_what_is_wrong_with_its_options() {
+    let daemon = |words: &[&str]| {
+        let place = Place::new().option(words);
+        Place { tool: true, ..place }.run("")
+    };
+    for words in [&["-version"][..], &["-v"], &["-f", "-v", "-job-input-ad", "-"]] {
+        let ran = daemon(words);
+        assert_eq!(ran.status, 0, "{}", ran.told);
+        let lines: Vec<&str> = ran.ad.lines().collect();
+        assert!(lines[0].starts_with("$CondorVersion: 25.14") && lines[1].starts_with("$CondorPlatform: "));
+    }
+    for (words, text) in [
+        (&["-pidfile"][..], "-pidfile needs another argument"),
+        (&["-k"], "-kill needs another argument"),
+        (&["-k", "/nosuch"], "can't open pid file /nosuch for reading"),
+        (&["-k", "/dev/null"], "no other daemon is ended here"),
+    ] {
+        let ran = daemon(words);
+        assert!(ran.status == 1 && ran.told.contains(text), "{words:?}: {}", ran.told);
+    }
+}
+
+#[test]
+fn ids_that_are_no_numbers_and_logs_that_are_directories_are_refused() {
+    for id in ["-1", "x", "99999999999999999999"] {
+        let ran = Place::new().option(&[&format!("--job-cluster={id}")]).run(&shell("exit 0"));
+        assert!(ran.status == 2 && ran.told.contains("is no number from 0 to"), "{id}: {}", ran.told);
+    }
+    let ran = Place::new().option(&["--events-of", "iwd"]).run("");
+    assert!(ran.status == 3 && ran.told.contains("'iwd' is a directory, not a log"), "{}", ran.told);
+}
+
+#[test]
+fn a_log_that_goes_with_the_scratch_directory_is_told_of() {
+    let ad = format!("{}\nIwd = \"\"\nStarterUserLog = \"sulog\"", shell("exit 0"));
+    let ran = Place::new().run(&ad);
+    assert!(ran.told.contains("'sulog' lies in the scratch directory"), "{}", ran.told);
+    assert!(ran.told.contains("empty-iwd-log-in-root"), "{}", ran.told);
+    if nix::unistd::geteuid().is_root() {
+        let ran = Place::new().option(&["--quirks", "reference"]).run(&ad);
+        assert!(ran.told.contains("the job's log '/sulog' cannot be opened"), "{}", ran.told);
+        assert!(!std::path::Path::new("/sulog").exists());
     }
 }

@@ -119,3 +119,45 @@ fn a_plain_job_is_shown_with_its_limits() {
     }
     assert!(ran.ad.contains("there is no '/no/such/program' on this machine"), "{}", ran.ad);
 }
+
+#[test]
+fn directories_that_stay_the_machines_are_told_of() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new().knob("MOUNT_UNDER_SCRATCH = /opt,/nosuch,/etc/hostname,/tmp");
+    for options in [&["--dry-run"][..], &[]] {
+        let place =
+            Place { options: options.iter().map(|word| (*word).to_owned()).collect(), ..place_like(&place) };
+        let ran = place.run(&shell("exit 0"));
+        let all = format!("{}{}", ran.ad, ran.told);
+        for (target, why) in [
+            ("/nosuch", "it is no directory"),
+            ("/etc/hostname", "it is no directory"),
+            ("/tmp", "the scratch directory lies"),
+        ] {
+            let line = format!("the job sees the machine's own {target} (MOUNT_UNDER_SCRATCH): {why}");
+            assert_eq!(all.matches(&line).count(), 1, "{all}");
+        }
+        assert!(!all.contains("is its /nosuch"), "{all}");
+    }
+}
+
+/// Another place with the same knobs.
+fn place_like(place: &Place) -> Place {
+    Place::new().knob(&place.knobs)
+}
+
+#[test]
+fn jobs_whose_directory_is_to_be_encrypted_have_their_own_temporary_directories() {
+    let asked = "EncryptExecuteDirectory = true";
+    for (knob, more) in [("ENCRYPT_EXECUTE_DIRECTORY = true", ""), ("", asked)] {
+        let place = Place::new().knob("MOUNT_UNDER_SCRATCH =").knob(knob).option(&["--dry-run"]);
+        let ran = place.run(&format!("{}\n{more}", shell("exit 0")));
+        let all = format!("{}{}", ran.ad, ran.told);
+        if nix::unistd::geteuid().is_root() {
+            assert!(all.contains("is its /var/tmp"), "{all}");
+        }
+        assert!(!all.contains("<Over>"), "{all}");
+    }
+}

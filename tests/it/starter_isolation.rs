@@ -281,10 +281,15 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
         ("STARTER_ALLOW_RUNAS_OWNER = false\nSLOT1_2_USER = games", "", "games"),
         ("STARTER_ALLOW_RUNAS_OWNER = RunAsOwner =?= true\nNOBODY_SLOT_USER = games", "", "games"),
         ("STARTER_ALLOW_RUNAS_OWNER = RunAsOwner =?= true", "RunAsOwner = true", "daemon"),
+        ("STARTER_ALLOW_RUNAS_OWNER = TARGET.RunAsOwner =?= true", "RunAsOwner = true", "daemon"),
         ("SLOT1_2_USER = root", "RunAsOwner = false", "nobody"),
+        // A shadow's starter looks up the whole name alone.
+        ("SLOT1_USER = games", "RunAsOwner = false", "nobody"),
+        ("SLOT1_USER = games\nNOBODY_SLOT_USER = daemon", "RunAsOwner = false", "daemon"),
     ] {
         let (found, told) = owned(knobs, more);
         assert_eq!(found, who, "{knobs} {more}: {told}");
+        assert!(!told.contains("owner-ignored"), "{told}");
     }
     let (none, told) = owned("NOBODY_SLOT_USER = no-such-account", "RunAsOwner = false");
     assert!(

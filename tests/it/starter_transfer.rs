@@ -346,7 +346,7 @@ fn the_local_universe_has_its_policy_and_transfers_nothing() {
     let ran = run(&place, "pwd; exit 3", "JobUniverse = 12\nOnExitHold = ExitCode == 3");
     assert_held(&ran, 3, 0);
     assert_eq!(got(&place, "out").trim(), place.path("iwd").to_str().unwrap());
-    assert_eq!(events(&place), ["000", "001", "012"]);
+    assert_eq!(events(&place), ["000", "001", "004", "012"]);
     let ran = run(&place, "true", "JobUniverse = 5");
     assert_eq!(ran.status, 3, "{}", ran.told);
     assert!(ran.told.contains("a schedd itself runs jobs of the local universe"), "{}", ran.told);

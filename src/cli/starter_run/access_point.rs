@@ -17,13 +17,13 @@ use super::control;
 use super::session::{Run, keep};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::config::View;
+use crate::config::{ValueError, View};
 use crate::hook::Knobs;
-use crate::job::{JobStatus, attr};
+use crate::job::{HoldCode, JobStatus, attr};
 use crate::os::{self, Reactor, clock};
 use crate::process::{Exit, Identity};
 use crate::runner::events::EventStream;
-use crate::runner::shadow::{self, Play};
+use crate::runner::shadow::{self, Play, PolicyKnobs};
 use crate::runner::starter::{
     LogSettings, Opening, Plan, Request, SIGNALS, UserLog, condor_identity, in_primary_group, plan,
     queue_owner,
@@ -88,12 +88,15 @@ struct Patience {
 }
 
 impl Patience {
-    fn read(int: &dyn Fn(&str, i64) -> i64) -> Self {
-        let delay = int("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY", 30).max(0).unsigned_abs();
-        Patience {
-            tries: int("LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES", 5),
+    fn read(view: &View<'_>) -> Result<Self, ValueError> {
+        let int = |name: &str, usual: i64| -> Result<i64, ValueError> {
+            Ok(view.int(name)?.map_or(usual, |setting| setting.value))
+        };
+        let delay = int("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY", 30)?.max(0).unsigned_abs();
+        Ok(Patience {
+            tries: int("LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES", 5)?,
             delay: Duration::from_secs(delay),
-        }
+        })
     }
 
     /// Waits for the next try; false when somebody asks for the end meanwhile.
@@ -145,6 +148,12 @@ impl Run<'_> {
         if local {
             check_local(&setup.ad, world, session)?;
         }
+        // What no run could be planned with is told before anything happens.
+        if let Err(error) = plan(request(setup.ad.clone()), view) {
+            return self.refused(&error, session);
+        }
+        let unreadable = |error: ValueError| Problem::unreadable(error.to_string());
+        let patience = local.then(|| Patience::read(view)).transpose().map_err(unreadable)?;
         let play = self.prepared(setup, request, session)?;
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
         let control = control::socket(self.cli.job.control.as_ref(), &mut reactor)?;
@@ -167,7 +176,6 @@ impl Run<'_> {
         if !quiet && !is_over(&outcome.ad) {
             spool.iter().for_each(|spool| tell_kept(spool, session));
         }
-        let patience = local.then(|| Patience::read(&|name, usual| view.number(name, usual)));
         let printed = self.tell_queue(&outcome.ad, patience, &mut reactor, session);
         if printed.is_err() {
             let state = outcome.last.as_mut().and_then(|last| last.state.take());
@@ -190,6 +198,11 @@ impl Run<'_> {
         let found = if local { Default::default() } else { shadow::find(&ad, view, world, quirks) };
         if let Some(complaint) = &found.complaint {
             session.warn(complaint);
+        }
+        let (policy, told) =
+            PolicyKnobs::read(view).map_err(|error| Problem::unreadable(error.to_string()))?;
+        if !self.cli.output.quiet {
+            told.iter().for_each(|line| session.warn(line));
         }
         let address = BString::from(format!("<{}:0>", world.ip_address()));
         let settings = LogSettings::read(view, self.log_file()?)
@@ -220,8 +233,10 @@ impl Run<'_> {
                 address,
                 hook: found.hook,
                 until,
-                interval: view.number("PERIODIC_EXPR_INTERVAL", 60),
+                interval: policy.interval,
                 local,
+                graceful: policy.graceful,
+                no_log: false,
                 no_group,
                 controlled: self.cli.job.control.is_some(),
             },
@@ -231,7 +246,7 @@ impl Run<'_> {
             environment: first.environment.for_hooks(quirks),
             hook_limit: [found.limit, self.cli.job.hook_timeout].into_iter().flatten().min(),
             hook_credentials: Box::new(hook_credentials),
-            vacate: Duration::from_secs(view.number("MachineMaxVacateTime", 600).max(0).unsigned_abs()),
+            vacate: policy.vacate,
             skew_us: first.skew_us,
             control: None,
         })
@@ -279,6 +294,13 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a starter of the local universe missed the time at which its job was to begin.
+    fn has_missed(&self, outcome: &shadow::Outcome) -> bool {
+        let code =
+            crate::classad::Context::new(&crate::classad::System).my(&outcome.ad).int("HoldReasonCode");
+        self.cli.job.played_as == As::Local && code == Some(HoldCode::MissedDeferredExecutionTime as i64)
+    }
+
     fn played_status(&self, outcome: &shadow::Outcome) -> Status {
         let status =
             crate::classad::Context::new(&crate::classad::System).my(&outcome.ad).int(attr::JOB_STATUS);
@@ -286,12 +308,19 @@ impl Run<'_> {
             return Status::TimedOut;
         }
         match (status, outcome.exit) {
-            (status, _) if self.is_daemon() => Status::Tool(shadow_status(status)),
-            (Some(JobStatus::COMPLETED), Some(Exit::Code(0))) => Status::Done,
+            (status, _) if self.is_daemon() => Status::Tool(match self.has_missed(outcome) {
+                true => JOB_MISSED_DEFERRAL_TIME,
+                false => shadow_status(status),
+            }),
+            // One without an end was skipped (SkipIfDataflow).
+            (Some(JobStatus::COMPLETED), Some(Exit::Code(0)) | None) => Status::Done,
             _ => Status::No,
         }
     }
 }
+
+/// What a starter of the local universe ends with when the job's time to begin has passed.
+const JOB_MISSED_DEFERRAL_TIME: u8 = 114;
 
 /// Whose account the job is played as, none where that is our own, and the group that this account is to have and has not. Before
 /// anything is written: root writes no log and calls no hook for who wrote an ad.

@@ -79,7 +79,7 @@ fn plugin_methods(
     session: &Session,
     world: &dyn World,
 ) -> anyhow::Result<BString> {
-    let knobs = CarriageKnobs::read(view).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let knobs = CarriageKnobs::read(view, None).map_err(|error| Problem::unreadable(error.to_string()))?;
     let mut plugins = Plugins::default();
     for path in &knobs.plugins {
         let printed = probing.plugin(path, knobs.ask_limit).context("cannot ask plugins")?;

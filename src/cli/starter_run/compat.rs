@@ -8,6 +8,7 @@ use super::access_point::As;
 use super::capabilities;
 use super::options::Cli;
 use super::session;
+use crate::config::version::{PLATFORM_LINE, VERSION_LINE};
 use crate::starter::EXCEPTION;
 
 /// Runs as the tool; its statuses are the reference's.
@@ -32,20 +33,29 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
     }
     // What the slot runner says names the slot in events alone.
     let slot = cli.job.slot_name.take();
-    let rest = daemon_options(words, &mut cli);
+    let rest = match daemon_options(words, &mut cli) {
+        Ok(Some(rest)) => rest,
+        Ok(None) => {
+            let text = format!("{VERSION_LINE}\n{PLATFORM_LINE}\n");
+            std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes())?;
+            return Ok(Status::Done);
+        }
+        Err(error) => return wrong(error),
+    };
     if let Err(error) = starter_options(rest, &mut cli) {
         return wrong(error);
     }
     session::Run { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
 }
 
-/// The options of all daemons, which come first and are taken away; the first other word ends them.
-fn daemon_options<'a>(mut words: &'a [OsString], cli: &mut Cli) -> &'a [OsString] {
+/// The options of all daemons, which come first and are taken away; the first other word ends them. `None`: the version is
+/// asked for, whatever stands behind.
+fn daemon_options<'a>(mut words: &'a [OsString], cli: &mut Cli) -> anyhow::Result<Option<&'a [OsString]>> {
     while let Some((word, rest)) = words.split_first() {
         let value = rest.first();
         let text = word.as_bytes();
         let takes_value = match text.get(1) {
-            _ if text.first() != Some(&b'-') => return words,
+            _ if text.first() != Some(&b'-') => return Ok(Some(words)),
             Some(b'a') => {
                 cli.job.append = value.cloned();
                 true
@@ -62,15 +72,35 @@ fn daemon_options<'a>(mut words: &'a [OsString], cli: &mut Cli) -> &'a [OsString
                 cli.job.termlog = true;
                 false
             }
-            Some(b'b' | b'f' | b'q' | b'v') => false,
+            Some(b'v') => return Ok(None),
+            Some(b'b' | b'f' | b'q') => false,
+            Some(b'k') => return Err(ends_nobody(value)),
             Some(b'd') if text == b"-d" || text == b"-dynamic" => false,
-            Some(b'k' | b'l' | b'p' | b'r') => true,
+            Some(b'l' | b'p' | b'r') => true,
             Some(b's') if text == b"-sock" => true,
-            _ => return words,
+            _ => return Ok(Some(words)),
         };
+        if takes_value && value.is_none() {
+            return Err(Problem::usage(format!("{} needs another argument", word.display())).into());
+        }
         words = if takes_value { rest.get(1..).unwrap_or_default() } else { rest };
     }
-    words
+    Ok(Some(words))
+}
+
+/// `-kill FILE`: HTCondor 25.14 ends the daemon whose process id the file holds. No process is ended here for what stands in a file.
+fn ends_nobody(file: Option<&OsString>) -> anyhow::Error {
+    let Some(file) = file else { return Problem::usage("-kill needs another argument").into() };
+    match std::fs::File::open(file) {
+        Err(error) => {
+            let message = format!("can't open pid file {} for reading: {error}", file.display());
+            Problem::usage(message).into()
+        }
+        Ok(_) => {
+            let message = format!("-kill {}: no other daemon is ended here", file.display());
+            Problem::usage(message).hint("use kill(1) with the number that stands in it").into()
+        }
+    }
 }
 
 /// The job options behind `-job-`: the letters are tried in this order, and any beginning of a name will do.
@@ -214,8 +244,8 @@ mod tests {
     fn read(words: &[&str]) -> Result<Cli, String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let mut cli = Cli::parse(&[]).unwrap().0;
-        let rest = daemon_options(&words, &mut cli);
-        starter_options(rest, &mut cli).map_err(|error| error.to_string())?;
+        let rest = daemon_options(&words, &mut cli).map_err(|error| error.to_string())?;
+        starter_options(rest.ok_or("a version")?, &mut cli).map_err(|error| error.to_string())?;
         Ok(cli)
     }
 
@@ -264,6 +294,9 @@ mod tests {
             &["-job-", "x"],
             &["-job-input-ad", "a", "-job-cluster", "-4"],
             &["-x"],
+            &["-pidfile"],
+            &["-k", "/nosuch"],
+            &["-f", "-v", "-job-input-ad", "-"],
         ] {
             assert!(read(words).is_err(), "{words:?}");
         }

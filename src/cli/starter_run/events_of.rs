@@ -15,6 +15,10 @@ use crate::user_log::{EventReader, ReadError};
 
 /// Prints the events of the log as ads; 1 where some of it is no event.
 pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Result<Status> {
+    if path.is_dir() {
+        let message = format!("'{}' is a directory, not a log", path.display());
+        return Err(Problem::unreadable(message).hint("name the job's log (UserLog)").into());
+    }
     let (stdin, output) = pipe_ends();
     let (mut input, name) = open_input(path, stdin, session)?;
     let unreadable = || Problem::unreadable(format!("cannot read '{name}'"));

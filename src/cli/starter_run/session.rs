@@ -27,8 +27,8 @@ use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::slot::{Private, remove_abandoned};
 use crate::runner::starter::{
-    Beside, Cleaner, Finished, Plan, Rehearsed, Request, SIGNALS, Script, StateFile, execute, plan, rehearse,
-    run_with, slot_of_log,
+    Beside, Cleaner, Finished, Plan, Rehearsed, Request, SIGNALS, Script, StateFile, condor_ids, execute,
+    plan, rehearse, run_with, slot_of_log,
 };
 use crate::runner::starter::{handed_length, job_note, take};
 use crate::starter::container::ContainerKnobs;
@@ -151,6 +151,7 @@ impl Run<'_> {
     fn run_job(&self, session: &Session) -> anyhow::Result<Status> {
         let cli = self.cli;
         let job = &cli.job;
+        self.check_ids()?;
         self.check_standard_files()?;
         if let Some(private) = std::env::var_os(PRIVATE)
             && !take(Path::new(&private)).context("cannot take the job over from the slot runner")?
@@ -162,6 +163,7 @@ impl Run<'_> {
         let config = load(cli, strict, &world, session)?;
         let world = world.strict(config.is_strict());
         let view = config.view(&world);
+        condor_ids(&view, &world).map_err(|error| Problem::unreadable(error.to_string()))?;
         let overrides = self.overrides();
         let ad = self.whole_ad(&overrides, &view, session)?;
         let private = std::env::var_os(PRIVATE).map(PathBuf::from);
@@ -215,17 +217,20 @@ impl Run<'_> {
         }
         let planned = match plan(request(ad), &view) {
             Ok(planned) => planned,
-            Err(error) => {
-                let problem = Problem::unreadable(error.to_string()).into();
-                if !self.quirks().has(Quirk::StarterExceptions) {
-                    return Err(problem);
-                }
-                // The daemon's own knobs: it ends by an exception before it has begun.
-                session.report(&problem);
-                return Ok(Status::Tool(EXCEPTION));
-            }
+            Err(error) => return self.refused(&error, session),
         };
         self.carry_out(planned, &world, &mut stream, session)
+    }
+
+    /// The end of a run whose knobs are wrong.
+    pub(super) fn refused(&self, error: &ValueError, session: &Session) -> anyhow::Result<Status> {
+        let problem = Problem::unreadable(error.to_string()).into();
+        if !self.quirks().has(Quirk::StarterExceptions) {
+            return Err(problem);
+        }
+        // The daemon's own knobs: it ends by an exception before it has begun.
+        session.report(&problem);
+        Ok(Status::Tool(EXCEPTION))
     }
 
     /// The job's ad with what the configuration has of it.
@@ -330,6 +335,24 @@ impl Run<'_> {
             std::path::absolute(path).with_context(|| Problem::usage(format!("--log '{}'", path.display())))
         };
         self.cli.job.log.as_ref().map(absolute).transpose()
+    }
+
+    /// Ids of a job are numbers; the daemon takes any text, and what that begins with.
+    fn check_ids(&self) -> anyhow::Result<()> {
+        let job = &self.cli.job;
+        let ids = [
+            ("--job-cluster", &job.job_cluster),
+            ("--job-proc", &job.job_proc),
+            ("--job-subproc", &job.job_subproc),
+        ];
+        for (name, text) in ids {
+            let Some(text) = text.as_ref().filter(|_| !self.is_daemon()) else { continue };
+            if !text.parse::<i32>().is_ok_and(|id| id >= 0) {
+                let message = format!("{name}: '{text}' is no number from 0 to {}", i32::MAX);
+                return Err(Problem::usage(message).into());
+            }
+        }
+        Ok(())
     }
 
     fn check_standard_files(&self) -> anyhow::Result<()> {

@@ -4,9 +4,11 @@
 
 mod credentials;
 mod hook;
+mod knobs;
 mod onlooker;
 mod play;
 
 pub use credentials::HookCredentials;
 pub use hook::{Found, find};
+pub use knobs::PolicyKnobs;
 pub use play::{CredentialsOf, Outcome, Play, run};

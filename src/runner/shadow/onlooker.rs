@@ -17,6 +17,8 @@ pub(super) struct Onlooker<'w> {
     pub(super) shadow: Shadow<'w>,
     pub(super) log: Option<UserLog>,
     pub(super) world: &'w dyn World,
+    /// Whether the starter is one of the local universe.
+    pub(super) local: bool,
     /// The scratch directory of the run.
     pub(super) scratch: BString,
     /// What is to be done when no starter runs.
@@ -42,15 +44,25 @@ impl Onlooker<'_> {
                 Action::LogBefore(body, ad) => self.write(now, *body, Some(&ad)),
                 Action::WakeAt(at) => self.wake_at = at,
                 Action::Tell(text) => self.told.push(text),
-                // All come as a soft end (c39): the starter does not know why.
-                Action::Ask(Ask::Hold | Ask::Remove | Ask::Vacate) => {
-                    self.fast_at = Some(clock::tick().plus(self.vacate));
-                    requests.push(Request::Graceful(None));
+                Action::Ask(ask) => {
+                    self.fast_at = Some(clock::tick().plus(self.vacate)).filter(|_| ask != Ask::AtOnce);
+                    requests.push(self.request(ask));
                 }
                 Action::Call(_) | Action::Run(_) | Action::Finish(_) => self.open.push(action),
             }
         }
         requests
+    }
+
+    /// Behind a shadow all come as a soft end (c39): the starter does not know why. One of the local universe does, and sends the
+    /// signal for it.
+    fn request(&self, ask: Ask) -> Request {
+        match ask {
+            Ask::Hold if self.local => Request::Hold(None),
+            Ask::Remove if self.local => Request::Remove(None),
+            Ask::Hold | Ask::Remove | Ask::Vacate => Request::Graceful(None),
+            Ask::AtOnce => Request::Fast(None),
+        }
     }
 
     fn write(&mut self, now: Now, body: Body, before: Option<&ClassAd>) {
@@ -75,7 +87,7 @@ impl Onlooker<'_> {
             Wish::Vacate(None, fast) => Order::vacate(fast),
             Wish::Vacate(Some(Vacate { reason, code, subcode }), fast) => match (1..1000).contains(&code) {
                 true => Order::Hold { reason, code, subcode },
-                false => Order::Vacate { reason, code, fast },
+                false => Order::Vacate { reason, code, subcode, fast },
             },
             Wish::Starter(_) | Wish::Status => return None,
         })
@@ -126,6 +138,13 @@ impl Companion for Onlooker<'_> {
                 let reason = "Job missed deferred execution time".into();
                 let code = HoldCode::MissedDeferredExecutionTime as i64;
                 drop(self.tell(now, Event::Ordered(Order::Hold { reason, code, subcode: 0 })));
+                self.fast_at = None;
+                return Vec::new();
+            }
+            Seen::Removal if !self.local => return Vec::new(),
+            Seen::Removal => {
+                // A schedd has its starter remove the job by this signal; the starter has heard it.
+                drop(self.tell(now, Event::Ordered(Order::Remove("via condor_rm".into()))));
                 self.fast_at = None;
                 return Vec::new();
             }

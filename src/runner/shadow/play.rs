@@ -75,20 +75,22 @@ pub fn run<'w>(
     stream: &mut EventStream,
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Outcome> {
-    let Play { setup, machine, mut log, owner, environment, hook_limit, hook_credentials, .. } = play;
+    let Play { mut setup, machine, mut log, owner, environment, hook_limit, hook_credentials, .. } = play;
     let Play { vacate, skew_us, control, .. } = play;
-    let (world, quirks) = (setup.world, setup.quirks);
+    let (world, quirks, local) = (setup.world, setup.quirks, setup.local);
     let mut told = Vec::new();
     if let Some(opened) = &mut log
         && let Err(error) = opened.open(owner.as_ref())
     {
         told.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
-        log = None;
+        // What stands in the log of all jobs is written all the same.
+        setup.no_log = true;
     }
     let onlooker = Onlooker {
         shadow: Shadow::new(setup),
         log,
         world,
+        local,
         scratch: BString::default(),
         open: Vec::new(),
         wake_at: None,
@@ -217,6 +219,7 @@ impl<'w> Playing<'w> {
         let plan = match planner(ad) {
             Ok(plan) => plan,
             Err(reason) => {
+                self.onlooker.told.push(format!("the job is not started: {reason}"));
                 self.tell(Event::Ended { exit: None, asked: false, reason: Some(reason), last: true });
                 return Ok(());
             }
@@ -238,7 +241,7 @@ impl<'w> Playing<'w> {
         let finished = starter::run_with(plan.machine, plan.job, world, (reactor, stream), beside)?;
         // Attributes that tell how it ended come with the job's last word.
         if let Some(outcome) = &finished.outcome {
-            let mut outcome = ended_attributes(&crate::classad::format::long::parse(outcome).0);
+            let mut outcome = crate::classad::format::long::parse(outcome).0;
             if self.onlooker.failed {
                 // The shadow says that there is none before it holds the job (c31 o08).
                 outcome.set(attr::JOB_CORE_DUMPED, false);
@@ -302,38 +305,4 @@ impl<'w> Playing<'w> {
         }
         Ok(())
     }
-}
-
-/// What of a starter's ad goes into that of the queue: how the job ended, and what it used.
-fn ended_attributes(outcome: &ClassAd) -> ClassAd {
-    const KEPT: [&str; 21] = [
-        "ExitBySignal",
-        "ExitCode",
-        "ExitSignal",
-        "ExitReason",
-        "JobCoreDumped",
-        "JobDuration",
-        "ImageSize",
-        "ResidentSetSize",
-        "MemoryUsage",
-        "RemoteSysCpu",
-        "RemoteUserCpu",
-        "BlockReadKbytes",
-        "BlockWriteKbytes",
-        "BlockReads",
-        "BlockWrites",
-        "JobState",
-        "NumPids",
-        "JobPid",
-        "HookStatusCode",
-        "HookStatusMessage",
-        "StatsLifetime",
-    ];
-    let mut ad = ClassAd::new();
-    for name in KEPT {
-        if let Some(value) = outcome.get(name) {
-            ad.insert(name, value);
-        }
-    }
-    ad
 }

@@ -29,10 +29,11 @@ pub(super) fn choose(
 }
 
 /// What a user should know of the choice.
-pub(super) fn told(chosen: &Chosen, root: bool) -> Vec<String> {
+pub(super) fn told(chosen: &Chosen, with: With, root: bool) -> Vec<String> {
     let mut lines = chosen.told.clone();
     let by = chosen.by;
-    if root && lines.is_empty() && (by == attr::OWNER || by == "SLOT<N>_USER") {
+    // Behind a shadow 25.14 looks at them, too.
+    if root && with != With::Shadow && lines.is_empty() && (by == attr::OWNER || by == "SLOT<N>_USER") {
         lines.push(format!(
             "the job runs as '{}', which {by} names; in HTCondor 25.14 {} ({})",
             chosen.account.name,
@@ -78,14 +79,80 @@ pub fn in_primary_group(identity: Identity, ad: &ClassAd, world: &dyn World) -> 
     }
 }
 
+/// What is wrong with CONDOR_IDS. No daemon starts then (`init_condor_ids` of `uids.cpp`).
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CondorIdsError {
+    /// It is no pair of numbers.
+    #[error("CONDOR_IDS is '{text}'{of}: give UID.GID of the account of HTCondor's daemons")]
+    Malformed {
+        /// What it is.
+        text: String,
+        /// Where that stands.
+        of: &'static str,
+    },
+    /// Nobody has that uid.
+    #[error("CONDOR_IDS is '{text}'{of}: no account of this machine has the uid {uid}")]
+    Unknown {
+        /// What it is.
+        text: String,
+        /// Where that stands.
+        of: &'static str,
+        /// The first number.
+        uid: u32,
+    },
+}
+
+/// CONDOR_IDS, which the environment says before the configuration.
+///
+/// # Errors
+/// It is no pair of numbers, or the first is no account's.
+pub fn condor_ids(view: &View<'_>, world: &dyn World) -> Result<Option<(u32, u32)>, CondorIdsError> {
+    let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
+    let configured = || view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
+    let (text, of) = match of_environment {
+        Some(text) => (text, " (environment)"),
+        None => match configured() {
+            Some(text) => (text, ""),
+            None => return Ok(None),
+        },
+    };
+    let Some((uid, gid)) = two_numbers(&text) else { return Err(CondorIdsError::Malformed { text, of }) };
+    match world.account_by_uid(uid) {
+        Some(_) => Ok(Some((uid, gid))),
+        None => Err(CondorIdsError::Unknown { text, of, uid }),
+    }
+}
+
+/// `UID.GID`, with whatever stands behind that.
+fn two_numbers(text: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| -> Option<u32> {
+        let text = text.trim_start();
+        let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+        text[..end].parse().ok()
+    };
+    let (uid, gid) = text.split_once('.')?;
+    let is_whole = uid.trim_start().bytes().all(|letter| letter.is_ascii_digit());
+    Some((number(uid).filter(|_| is_whole)?, number(gid)?))
+}
+
 /// The account of daemons: CONDOR_IDS, else `condor`; `None` where root has to do.
 pub fn condor_identity(view: &View<'_>, world: &dyn World) -> Option<Identity> {
-    let configured = view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
-    let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
-    if let Some(ids) = of_environment.or(configured) {
-        let (uid, gid) = ids.trim().split_once('.')?;
-        return Some(identity::of_ids(uid.trim().parse().ok()?, gid.trim().parse().ok()?))
-            .filter(|identity| identity.uid != 0);
+    match condor_ids(view, world) {
+        Ok(Some((0, _))) | Err(_) => None,
+        Ok(Some((uid, gid))) => Some(identity::of_ids(uid, gid)),
+        Ok(None) => world.account_by_name(b"condor").map(|account| identity::of_account(&account)),
     }
-    world.account_by_name(b"condor").map(|account| identity::of_account(&account))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_daemons_are_read_as_25_14_reads_them() {
+        assert_eq!(two_numbers(" 12. 34x"), Some((12, 34)));
+        for text in ["abc", "99999", "12.", ".12", "12x.3", "12 .3", "-1.2", ""] {
+            assert_eq!(two_numbers(text), None, "{text}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use crate::classad::{ClassAd, Context};
+use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::os::ChildId;
@@ -16,6 +16,7 @@ use crate::runner::transfer::{Course, plugin_data};
 use crate::starter::environment::merge_from_ad;
 use crate::starter::{Moves, Refusal};
 use crate::text::environment::Environment;
+use crate::text::list;
 use crate::time::Tick;
 use crate::transfer::{Catalogue, Errand, PluginCall, Way, Wishes};
 use crate::world::World;
@@ -39,6 +40,8 @@ pub struct Carriage {
     pub variables: Vec<(BString, BString)>,
     /// What was in the scratch directory when the input was there.
     pub since: Catalogue,
+    /// Directories that the access point reads and writes alone; none: everywhere.
+    pub allowed: Vec<BString>,
     /// What is under way.
     pub(super) running: Option<Under>,
 }
@@ -83,11 +86,11 @@ pub struct CarriageKnobs {
 }
 
 impl CarriageKnobs {
-    /// Reads the configuration.
+    /// Reads the configuration; the limits of sizes, which may be expressions over it, for a job.
     ///
     /// # Errors
     /// A value that is no number or truth value.
-    pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
+    pub fn read(view: &View<'_>, job: Option<&ClassAd>) -> Result<Self, ValueError> {
         let boolean = |name: &str, usual: bool| -> Result<bool, ValueError> {
             Ok(view.boolean(name)?.map_or(usual, |setting| setting.value))
         };
@@ -97,8 +100,10 @@ impl CarriageKnobs {
         let seconds = |name: &str, usual: i64| -> Result<Duration, ValueError> {
             Ok(Duration::from_secs(int(name, usual)?.max(1).unsigned_abs()))
         };
-        let megabytes =
-            |name: &str| -> Result<i64, ValueError> { Ok(int(name, -1)?.saturating_mul(1024 * 1024)) };
+        let bytes = |name: &str| -> Result<i64, ValueError> {
+            let limit = job.map_or(Ok(-1), |job| megabytes(name, job, view))?;
+            Ok(limit.saturating_mul(1024 * 1024))
+        };
         let disabled = view.string("STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS")?;
         let disabled = disabled.is_some_and(|setting| {
             let word = setting.value.to_ascii_lowercase();
@@ -112,10 +117,22 @@ impl CarriageKnobs {
             call_limit: seconds("MAX_FILE_TRANSFER_PLUGIN_LIFETIME", 72_000)?,
             most_remaps: usize::try_from(int("MAX_REMAP_RECURSIONS", 128)?).unwrap_or(0),
             makes_directories: boolean("ALLOW_TRANSFER_REMAP_TO_MKDIR", true)?,
-            most_input: megabytes("MAX_TRANSFER_INPUT_MB")?,
-            most_output: megabytes("MAX_TRANSFER_OUTPUT_MB")?,
+            most_input: bytes("MAX_TRANSFER_INPUT_MB")?,
+            most_output: bytes("MAX_TRANSFER_OUTPUT_MB")?,
         })
     }
+}
+
+/// A limit of sizes, a number or an expression over the job (`RemoteResource::initFileTransfer`); below zero for none.
+fn megabytes(name: &str, job: &ClassAd, view: &View<'_>) -> Result<i64, ValueError> {
+    let error = match view.int(name) {
+        Ok(setting) => return Ok(setting.map_or(-1, |setting| setting.value)),
+        Err(error) => error,
+    };
+    let world = view.world();
+    let text = view.string(name)?.map(|setting| setting.value).unwrap_or_default();
+    let expression = Expr::parse_with(&text, Dialect::of(world)).ok();
+    expression.and_then(|expression| Context::new(world).my(job).eval(&expression).as_int()).ok_or(error)
 }
 
 impl Carriage {
@@ -143,6 +160,7 @@ impl Carriage {
             makes_directories: self.knobs.makes_directories,
             reader: account(reader),
             writer: account(writer),
+            allowed: self.allowed.clone(),
             ..errand
         }
     }
@@ -187,7 +205,7 @@ pub(super) fn make(
     helper: (PathBuf, Vec<BString>),
     spool: Option<PathBuf>,
 ) -> Result<(Carriage, Vec<String>), ValueError> {
-    let knobs = CarriageKnobs::read(about.view)?;
+    let knobs = CarriageKnobs::read(about.view, Some(about.ad))?;
     let mut warnings = Vec::new();
     let (mut wishes, owner) = (wishes, owner(&about));
     if let Some(spool) = &spool {
@@ -204,6 +222,7 @@ pub(super) fn make(
     let mut variables = Environment::new();
     drop(merge_from_ad(&mut variables, about.ad, "", about.world));
     let carriage = Carriage {
+        allowed: allowed(&about, spool.as_deref())?,
         owner,
         data: plugin_data(about.ad),
         variables: variables.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect(),
@@ -215,6 +234,18 @@ pub(super) fn make(
         running: None,
     };
     Ok((carriage, warnings))
+}
+
+/// LIMIT_DIRECTORY_ACCESS, else what the job itself says, and then the place for its next run, too (`allow_shadow_access`).
+fn allowed(about: &About<'_>, spool: Option<&Path>) -> Result<Vec<BString>, ValueError> {
+    let mut allowed = about.view.list("LIMIT_DIRECTORY_ACCESS")?.map(|list| list.value).unwrap_or_default();
+    if allowed.is_empty() {
+        let own = Context::new(about.world).my(about.ad).string("LimitDirectoryAccess").unwrap_or_default();
+        allowed = list::split_by(&own, b",").map(BString::from).collect();
+    }
+    let spool = spool.filter(|_| !allowed.is_empty());
+    allowed.extend(spool.map(|spool| BString::from(spool.as_os_str().as_encoded_bytes())));
+    Ok(allowed)
 }
 
 /// What an earlier run has left in the place for that, which is the owner's from then on.

@@ -21,6 +21,8 @@ pub enum Seen<'a> {
     JobEnded,
     /// Its time to begin has passed.
     Missed,
+    /// Somebody has it remove the job.
+    Removal,
     /// Nothing: the time asked for has come.
     Time,
 }
@@ -42,6 +44,7 @@ pub trait Companion {
 pub(super) fn of_event(event: &Event) -> Option<Seen<'_>> {
     match event {
         Event::Transferred(done) => Some(Seen::Transferred(done)),
+        Event::Asked(Request::Remove(_)) => Some(Seen::Removal),
         _ => None,
     }
 }

@@ -8,6 +8,7 @@ use crate::os::disk_usage::Walk;
 use crate::os::{accounting, clock};
 use crate::starter::{Event, FamilyUsage};
 use crate::time::Tick;
+use crate::transfer::{STDERR, STDOUT};
 
 /// How long the directory of a job is looked through at most.
 const LOOK_THROUGH: Duration = Duration::from_secs(2);
@@ -56,10 +57,12 @@ impl Live<'_> {
             ),
             None => {}
         }
+        let written = [STDOUT, STDERR].map(|name| self.job.sandbox.written(name));
         let then = self.looking.take().map(|looking| looking.then).unwrap_or_default();
         for mut event in then {
             if let Event::Measured(usage) | Event::ProcessEnded { usage, .. } = &mut event {
                 usage.disk = self.disk;
+                usage.written = written;
             }
             self.events.push_back(event);
         }

@@ -40,7 +40,7 @@ mod visa;
 mod volume;
 mod volume_group;
 
-pub use accounts::{condor_identity, in_primary_group, queue_owner};
+pub use accounts::{CondorIdsError, condor_identity, condor_ids, in_primary_group, queue_owner};
 pub use carriage::{Carriage, CarriageKnobs};
 pub use cleaning::{Cleaned, Cleaner, has_left, is_gone, kill_tree};
 pub use companion::{Companion, Seen};

@@ -16,11 +16,18 @@ pub(super) fn is_news(private: Option<&Path>, subject: &str) -> bool {
     !made.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
 }
 
+/// What is said of a directory that stays the machine's.
+pub(super) fn unbound(target: &Path, why: &str) -> String {
+    format!("the job sees the machine's own {} (MOUNT_UNDER_SCRATCH): {why}", target.display())
+}
+
 /// Fills an event, which has slot, job and time, from a notice; how a job is planned is none.
 pub(super) fn event(event: Event, notice: Notice) -> Option<Event> {
     let kind = |kind: Kind| Event { kind, ..event.clone() };
     Some(match notice {
         Notice::Runtime(_) | Notice::Contained(_) | Notice::Missed => return None,
+        Notice::Unbound { usual: true, .. } => return None,
+        Notice::Unbound { target, why, .. } => kind(Kind::Warning).reason(unbound(&target, why)),
         Notice::HookStarted { hook, pid } => kind(Kind::HookStart).hook(hook).pid(pid),
         Notice::HookEnded { hook, exit } => kind(Kind::HookEnd).hook(hook).exit(exit_words(exit)),
         Notice::HookFailed { hook, reason } => kind(Kind::HookFailed).hook(hook).reason(reason),

@@ -231,9 +231,11 @@ impl<'w, 'v> Planning<'w, 'v> {
         const KNOB: &str = "ENCRYPT_EXECUTE_DIRECTORY";
         const OF_JOB: &str = "EncryptExecuteDirectory";
         let of_job = Context::new(self.request.world).my(&self.request.ad).boolean(OF_JOB) == Some(true);
-        Ok(truth(KNOB)?
-            .map(|setting| format!("{KNOB} ({})", setting.origin))
-            .or(of_job.then(|| OF_JOB.into())))
+        let asker = truth(KNOB)?.map(|setting| {
+            let place = setting.origin.to_string().replace("<Over>", "command line");
+            format!("{KNOB} ({place})")
+        });
+        Ok(asker.or(of_job.then(|| OF_JOB.into())))
     }
 
     /// Tells of a wish for encryption that no volume fulfils.
@@ -291,6 +293,22 @@ impl<'w, 'v> Planning<'w, 'v> {
         }
     }
 
+    /// A log in the scratch directory is gone with it.
+    fn told_of_log(&self) -> Option<String> {
+        let quirk = Quirk::EmptyIwdLogInRoot;
+        let Request { ad, world, quirks, log, with, .. } = &self.request;
+        let name = Context::new(*world).my(ad).string("StarterUserLog").filter(|_| *with == With::Nobody)?;
+        let is_empty = self.job.as_ref().is_ok_and(|job| job.iwd.is_empty());
+        let goes = is_empty && log.is_none() && !name.starts_with(b"/") && !quirks.has(quirk);
+        goes.then(|| {
+            format!(
+                "the job's log '{name}' lies in the scratch directory and is removed with it, since Iwd is empty; in HTCondor 25.14 {} ({})",
+                quirk.line(),
+                quirk.id()
+            )
+        })
+    }
+
     fn virtual_machine(&self) -> Result<Option<Vec<String>>, ValueError> {
         let place = VmPlace {
             server: self.view.string("VM_GAHP_SERVER")?.map(|server| server.value),
@@ -321,6 +339,7 @@ impl<'w, 'v> Planning<'w, 'v> {
         let sandbox = self.sandbox()?;
         let told = self.told_of_encryption(&sandbox)?;
         self.warnings.extend(told);
+        self.warnings.extend(self.told_of_log());
         let (request, settings) = (&self.request, &self.knobs.settings);
         let (world, quirks) = (request.world, request.quirks);
         let stack = Context::new(world).my(&request.ad).int("StackSize");

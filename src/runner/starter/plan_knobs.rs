@@ -98,8 +98,13 @@ pub fn check_knobs(view: &View<'_>, world: &dyn World) -> Result<(), ValueError>
 /// What the job asks for and is not done, and where no slot runner has told it what of the configuration is not.
 pub(super) fn told_at_start(request: &Request<'_>, view: &View<'_>) -> Vec<String> {
     let (ad, private) = (&request.ad, request.private.as_deref());
+    let played: &[&str] = match request.with {
+        With::Nobody => &["starter"],
+        With::Schedd => &["starter", "schedd"],
+        With::Shadow => &["starter", "shadow", "schedd"],
+    };
     let mut lines = match private {
-        None => NotDone::of(view).lines(view, &["starter"]),
+        None => NotDone::of(view).lines(view, played),
         Some(_) => Vec::new(),
     };
     let asked = not_done::told(ad, request.with, request.world).into_iter();

@@ -270,6 +270,7 @@ impl<'a> Rehearsal<'a> {
                 self.say_all(contained(&plan));
                 self.story.contained(&plan);
             }
+            Notice::Unbound { target, why, .. } => self.say(notice::unbound(&target, why)),
             Notice::NotStarted { reason } => {
                 self.say(format!("the job is not started: {reason}"));
                 self.story.refused.get_or_insert_with(|| Refused { reason, ..Refused::default() });

@@ -38,7 +38,7 @@ impl Rights {
             Ok(chosen) => (Some(chosen), None),
             Err(refusal) => (None, Some(refusal)),
         };
-        let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| accounts::told(chosen, root));
+        let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| accounts::told(chosen, with, root));
         let dedicated = chosen.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
         let account = chosen.map(|chosen| chosen.account);
         // Groups are looked up through all that the machine's accounts come from.

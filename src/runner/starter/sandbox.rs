@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,6 +53,13 @@ pub struct Failure {
 }
 
 impl Sandbox {
+    /// When a file in it was last written to, seen with the job's rights.
+    pub(super) fn written(&self, name: &str) -> Option<i64> {
+        let path = self.scratch.join(name);
+        let seen = acting_as(self.owner.as_ref(), || fs::metadata(path)).and_then(|seen| seen);
+        seen.ok().map(|seen| seen.mtime())
+    }
+
     /// Makes the directories. Returns why they are no file system of their own though that was wished.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ impl UserLog {
         let name = of_option.or_else(|| context().string(attribute))?;
         let path = match name.is_empty() {
             true => PathBuf::new(),
-            false => opening.scratch.join(opening.job.iwd.to_path_lossy()).join(name.to_path_lossy()),
+            false => directory(opening, of_queue).join(name.to_path_lossy()),
         };
         let options = FormatOptions::parse(&opening.settings.options);
         let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
@@ -320,6 +320,15 @@ impl UserLog {
             },
         }
     }
+}
+
+/// Where a relative name of the log lies.
+fn directory(opening: &Opening<'_>, of_queue: bool) -> PathBuf {
+    let iwd = &opening.job.iwd;
+    if iwd.is_empty() && !of_queue && opening.quirks.has(Quirk::EmptyIwdLogInRoot) {
+        return PathBuf::from("/");
+    }
+    opening.scratch.join(iwd.to_path_lossy())
 }
 
 /// The log never says that there is a core file (`LocalUserLog::logTerminate`).

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
+use super::limits;
 use super::sight::{Disk, errno};
 use super::store::{Source, Target};
 use crate::os::identity::acting_as;
@@ -88,7 +89,9 @@ impl<'a> Carrier<'a> {
             Some(seen) if seen.kind == Kind::Directory && !seen.link => {
                 self.carried.bytes += 4;
                 if let Some(target) = &target {
-                    let made = acting_as(self.writer.as_ref(), || make_directory(target, seen.mode))?;
+                    let made = acting_as(self.writer.as_ref(), || {
+                        self.check(false, target).and_then(|()| make_directory(target, seen.mode))
+                    })?;
                     if let Err(error) = made {
                         self.unstored(Refused::Directory { path: shown(target), errno: errno(error) });
                     }
@@ -123,9 +126,13 @@ impl<'a> Carrier<'a> {
     fn file(&mut self, item: &Item, target: Option<&Path>, mode: u32) -> io::Result<Option<Refused>> {
         let path = self.errand.path_of(&item.source);
         let link = item.seen.is_some_and(|seen| seen.kind == Kind::Directory);
-        let source = acting_as(self.reader.as_ref(), || Source::open(&path.to_path_lossy()))?;
+        let there = path.to_path_lossy();
+        let source =
+            acting_as(self.reader.as_ref(), || self.check(true, &there).and_then(|()| Source::open(&there)))?;
         let made = match target.filter(|_| !link) {
-            Some(target) => match acting_as(self.writer.as_ref(), || Target::create(target))? {
+            Some(target) => match acting_as(self.writer.as_ref(), || {
+                self.check(false, target).and_then(|()| Target::create(target))
+            })? {
                 Ok(file) => Some((target, file)),
                 Err(error) => {
                     self.unstored(Refused::Writing { path: shown(target), errno: errno(error) });
@@ -188,12 +195,25 @@ impl<'a> Carrier<'a> {
         let Some(above) = path.parent().filter(|above| self.made.as_deref() != Some(*above)) else {
             return Ok(());
         };
-        let make = || fs::DirBuilder::new().recursive(true).mode(0o755).create(above);
+        let make = || {
+            // What is made of it lies below the first that is there.
+            let there = above.ancestors().find(|path| path.exists()).unwrap_or(above);
+            self.check(false, &there.join("x"))?;
+            fs::DirBuilder::new().recursive(true).mode(0o755).create(above)
+        };
         match acting_as(self.writer.as_ref(), make)? {
             Ok(()) => self.made = Some(above.to_owned()),
             Err(error) => self.unstored(Refused::Directory { path: shown(above), errno: errno(error) }),
         }
         Ok(())
+    }
+
+    /// Whether the access point lets this be read or written: it reads what goes in and writes what comes back.
+    fn check(&self, reads: bool, path: &Path) -> io::Result<()> {
+        match self.errand.way.is_input() == reads {
+            true => limits::check(&self.errand.allowed, path),
+            false => Ok(()),
+        }
     }
 
     fn unstored(&mut self, refused: Refused) {

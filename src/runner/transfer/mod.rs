@@ -4,6 +4,7 @@
 
 mod carry;
 mod course;
+mod limits;
 mod sight;
 mod store;
 

@@ -1,0 +1,145 @@
+//! The end of a run in the local universe: its starter writes the log and knows the policy, its schedd holds and removes.
+//!
+//! Reference: `JICLocalSchedd` (`holdJob`, `removeJob`, `requeueJob`, `notifyJobExit`) and `StarterUserPolicy::doAction`; what the schedd
+//! does then: `jobExitCode` and `kill_zombie` of `schedd.cpp`.
+
+use bstr::BString;
+
+use super::machine::{Action, Fate, Shadow};
+use crate::classad::Context;
+use crate::job::HoldCode;
+use crate::process::Exit;
+use crate::time::Now;
+use crate::user_log::{Body, Ending, Evicted, Share, Terminated, UsageTime};
+use crate::user_policy::{self, Fired};
+
+/// Why a job is held whose log cannot be opened.
+const NO_LOG: &str = "Failed to initialize user log";
+
+/// How a starter ended.
+pub(super) struct End {
+    /// How its job did; `None`: it was not started, or not to its end.
+    pub(super) exit: Option<Exit>,
+    /// Whether somebody had asked for its end.
+    pub(super) asked: bool,
+    /// Why it was not started, where nobody was told.
+    pub(super) reason: Option<String>,
+}
+
+impl Shadow<'_> {
+    /// The hold of a job whose log cannot be opened (`JICLocalSchedd::initLocalUserLog`, `BaseShadow::initUserLog`).
+    pub(super) fn hold_without_log(&mut self, now: Now, out: &mut Vec<Action>) {
+        self.hold(now, (NO_LOG.into(), HoldCode::UnableToInitUserLog as i64, 0), out);
+    }
+
+    /// A starter of the local universe has ended.
+    pub(super) fn ended_locally(&mut self, now: Now, fate: Option<Fate>, end: End, out: &mut Vec<Action>) {
+        match fate {
+            Some(Fate::Hold { reason, code, subcode }) => {
+                self.held_locally(now, (reason, code, subcode), out);
+            }
+            // Any code holds it (`notifyStarterError`).
+            Some(Fate::Failed { reason, code, subcode }) if code != 0 => {
+                self.held_locally(now, (reason, code, subcode), out);
+            }
+            Some(Fate::Remove(reason) | Fate::RemoveEvicted { reason, .. }) => {
+                self.log_eviction(out);
+                self.removed(now, &reason, out);
+            }
+            Some(Fate::Vacate { reason, code, .. }) => {
+                // A schedd that vacates its job gives the starter no reason.
+                let of_policy =
+                    code == HoldCode::JobPolicyVacate as i64 || code == HoldCode::SystemPolicyVacate as i64;
+                self.requeued_locally(now, end.exit, Some(reason).filter(|_| of_policy), out);
+            }
+            Some(Fate::Failed { .. }) => self.requeued_locally(now, end.exit, None, out),
+            None => match end.exit {
+                Some(exit) if !end.asked => self.completed_locally(now, exit, out),
+                None if !end.asked => {
+                    out.extend(end.reason.map(Action::Tell));
+                    self.again(now, true, out);
+                }
+                exit => self.requeued_locally(now, exit, None, out),
+            },
+        }
+    }
+
+    /// The job ran to its end: its policy says what that means.
+    fn completed_locally(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
+        self.count("NumJobCompletions");
+        let frozen = self.frozen(now);
+        let hold = match user_policy::periodic(&self.ad, self.knobs, &frozen) {
+            Some(Fired::Hold { reason, code, subcode }) => Some((reason, code as i64, subcode)),
+            // It leaves the queue as one that is done.
+            Some(Fired::Remove(_)) => return self.terminated_locally(now, exit, out),
+            None => user_policy::hold_at_exit(&self.ad, self.knobs, &frozen)
+                .map(|why| (why.reason, why.code as i64, why.subcode)),
+        };
+        if let Some(hold) = hold {
+            return self.held_locally(now, hold, out);
+        }
+        match user_policy::stays_at_exit(&self.ad, &frozen) {
+            Some(reason) => self.requeued_locally(now, Some(exit), Some(reason), out),
+            None => self.terminated_locally(now, exit, out),
+        }
+    }
+
+    fn terminated_locally(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
+        let body = Terminated {
+            ending: ending(exit),
+            run: self.local_share(),
+            total: Share::default(),
+            resources: None,
+        };
+        Self::log(Body::Terminated(Box::new(body)), out);
+        self.done(now, out);
+    }
+
+    fn held_locally(&mut self, now: Now, hold: (BString, i64, i64), out: &mut Vec<Action>) {
+        self.log_eviction(out);
+        self.hold(now, hold, out);
+    }
+
+    /// The job goes back into the queue. One that was not started leaves no event.
+    fn requeued_locally(
+        &mut self,
+        now: Now,
+        exit: Option<Exit>,
+        reason: Option<BString>,
+        out: &mut Vec<Action>,
+    ) {
+        if let Some(exit) = exit {
+            let reason = reason.clone().unwrap_or_default();
+            let requeued = Some(ending(exit));
+            let body = Evicted { requeued, run: self.local_share(), reason, ..Evicted::default() };
+            Self::log(Body::Evicted(Box::new(body)), out);
+        }
+        let by_policy = reason.is_some();
+        if let Some(reason) = reason {
+            self.ad.set("RequeueReason", reason);
+        }
+        // Nobody runs one again at once that was sent away.
+        self.again(now, !by_policy, out);
+    }
+
+    /// Event 004 of a starter: without code, reason and table.
+    fn log_eviction(&self, out: &mut Vec<Action>) {
+        let body = Evicted { run: self.local_share(), ..Evicted::default() };
+        Self::log(Body::Evicted(Box::new(body)), out);
+    }
+
+    /// What the job used, which to its starter is the machine's own use (`getRusageFromAd`).
+    fn local_share(&self) -> Share {
+        let seconds = |name: &str| Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0) as i64;
+        let local = UsageTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };
+        Share { local, ..Share::default() }
+    }
+}
+
+/// Its log never says that there is a core file (`LocalUserLog::logTerminate`).
+fn ending(exit: Exit) -> Ending {
+    match exit {
+        Exit::Code(code) => Ending::Exited(code.into()),
+        Exit::Signal { number, .. } => Ending::Signalled(number, None),
+    }
+}

@@ -1,0 +1,142 @@
+//! The local universe under a schedd: its starter sends the signals, writes the log and ends as 25.14's does.
+
+use nix::sys::signal::Signal;
+
+use crate::place::{Place, Ran, heard, send, shell};
+
+const JOB: &str = "JobUniverse = 12\nUserLog = \"log\"\nOut = \"out\"\nKillSig = \"SIGTERM\"\nRemoveKillSig = \"SIGUSR1\"\n\
+                   HoldKillSig = \"SIGUSR2\"";
+const SLEEPS: &str = "Cmd = \"/bin/sleep\"\nArguments = \"600\"";
+
+fn local() -> Place {
+    Place::new().option(&["--as", "local"]).knob("PERIODIC_EXPR_INTERVAL = 1")
+}
+
+/// The same as the daemon that a schedd starts.
+fn daemon() -> Place {
+    let place = Place::new().knob("PERIODIC_EXPR_INTERVAL = 1");
+    let words = ["-job-input-ad", "-", "-schedd-addr", "<127.0.0.1:9>", "-job-output-ad", "-"];
+    Place { tool: true, ..place.option(&words) }
+}
+
+fn log(place: &Place) -> String {
+    std::fs::read_to_string(place.path("iwd/log")).unwrap_or_default()
+}
+
+/// The numbers of the events, in order.
+fn events(place: &Place) -> Vec<String> {
+    let log = log(place);
+    let heads = log.lines().filter(|line| line.get(3..5) == Some(" ("));
+    heads.map(|line| line[..3].to_owned()).collect()
+}
+
+fn assert_ends(place: &Place, ran: &Ran, lines: &[&str], numbers: &[&str]) {
+    for line in lines {
+        assert!(ran.has(line), "{line}: {}\n{}", ran.ad, ran.told);
+    }
+    assert_eq!(events(place), numbers, "{}", log(place));
+    assert!(!log(place).contains("Code 100"), "{}", log(place));
+    assert!(!ran.told.contains("quirk") && ran.left.is_empty(), "{}", ran.told);
+}
+
+#[test]
+fn policies_send_the_signals_that_are_theirs_and_the_starter_logs_each_end() {
+    let cases: [(&str, &[&str], &[&str]); 3] = [
+        ("Hold", &["JobStatus = 5", "ExitSignal = 12", "HoldReasonCode = 3"], &["000", "001", "004", "012"]),
+        ("Remove", &["JobStatus = 3", "ExitSignal = 10"], &["000", "001", "004", "009"]),
+        ("Vacate", &["JobStatus = 1", "ExitSignal = 10"], &["000", "001", "004"]),
+    ];
+    for (kind, lines, numbers) in cases {
+        for quirks in ["none", "reference"] {
+            let place = local().option(&["--quirks", quirks]);
+            let ran = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = NumJobStarts > 0"));
+            if quirks == "none" {
+                assert_ends(&place, &ran, lines, numbers);
+            }
+            assert_eq!(events(&place), numbers, "{kind}: {}", ran.told);
+            let requeued = log(&place).contains("Job terminated and was requeued");
+            assert_eq!(requeued, kind == "Vacate", "{}", log(&place));
+            assert!(!ran.ad.contains("VacateReason"), "{}", ran.ad);
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_vacates_says_why_in_the_log_and_in_the_ad() {
+    let place = local();
+    let policy = "PeriodicVacate = NumJobStarts > 0\nPeriodicVacateReason = \"off we go\"";
+    let ran = place.run(&format!("{JOB}\n{SLEEPS}\n{policy}"));
+    assert!(ran.has("RequeueReason = \"off we go\""), "{}", ran.ad);
+    assert!(log(&place).contains("\t(0) Abnormal termination (signal 10)\n"), "{}", log(&place));
+    assert!(log(&place).contains("\toff we go\n"), "{}", log(&place));
+}
+
+#[test]
+fn policies_at_the_exit_have_events_of_the_starter() {
+    let place = local();
+    let ran = place.run(&format!("{JOB}\n{}\nOnExitHold = true", shell("exit 3")));
+    assert_ends(&place, &ran, &["JobStatus = 5", "ExitCode = 3"], &["000", "001", "004", "012"]);
+    let place = local();
+    let ran = place.run(&format!("{JOB}\n{}\nOnExitRemove = false", shell("exit 3")));
+    assert_ends(&place, &ran, &["JobStatus = 1", "ExitCode = 3"], &["000", "001", "004"]);
+    assert!(log(&place).contains("\t(1) Normal termination (return value 3)\n"), "{}", log(&place));
+    // What would have removed it while it ran lets it go as one that is done.
+    let place = local();
+    let ran = place.run(&format!("{JOB}\n{}\nPeriodicRemove = ExitCode is 3", shell("exit 3")));
+    assert_ends(&place, &ran, &["JobStatus = 4"], &["000", "001", "005"]);
+}
+
+#[test]
+fn signals_of_the_schedd_remove_the_job_or_send_it_back() {
+    let cases: [(Signal, &str, &[&str], &str); 2] = [
+        (Signal::SIGUSR1, "JobStatus = 3", &["000", "001", "004", "009"], "Job was evicted."),
+        (Signal::SIGTERM, "JobStatus = 1", &["000", "001", "004"], "terminated and was requeued"),
+    ];
+    for (signal, status, numbers, text) in cases {
+        let place = local();
+        let pipe = place.pipe();
+        let child = place.start(&format!("{JOB}\n{}", shell("echo up > pipe; exec sleep 600")));
+        heard(&pipe);
+        send(&child, signal);
+        let ran = place.finish(child);
+        assert!(ran.has(status), "{signal}: {}\n{}", ran.ad, ran.told);
+        assert_eq!(events(&place), numbers, "{signal}: {}", log(&place));
+        assert!(log(&place).contains(text), "{signal}: {}", log(&place));
+        assert!(!ran.ad.contains("VacateReason"), "{}", ran.ad);
+    }
+}
+
+#[test]
+fn a_job_whose_log_cannot_be_opened_is_held_and_not_run() {
+    for options in [&["--as", "local"][..], &["--as", "shadow"]] {
+        let place = Place::new().option(options);
+        let universe = if options[1] == "local" { 12 } else { 5 };
+        let ran = place.run(&format!(
+            "JobUniverse = {universe}\nShouldTransferFiles = \"NO\"\nUserLog = \".\"\n{}",
+            shell("echo > ran")
+        ));
+        assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 22"), "{}\n{}", ran.ad, ran.told);
+        assert!(ran.has("HoldReason = \"Failed to initialize user log\""), "{}", ran.ad);
+        assert!(ran.told.contains("cannot be opened") && !place.path("iwd/ran").exists(), "{}", ran.told);
+    }
+}
+
+#[test]
+fn the_daemon_ends_with_the_statuses_of_the_real_one() {
+    let cases = [
+        (SLEEPS, "PeriodicHold = NumJobStarts > 0", 112),
+        (SLEEPS, "PeriodicRemove = NumJobStarts > 0", 113),
+        (SLEEPS, "PeriodicVacate = NumJobStarts > 0", 107),
+        ("Cmd = \"/bin/true\"", "DeferralTime = 1000", 114),
+        ("Cmd = \"/bin/true\"", "UserLog = \".\"", 112),
+        ("Cmd = \"/bin/true\"", "PeriodicRemove = ExitCode is 0", 100),
+    ];
+    for (job, more, status) in cases {
+        let place = daemon();
+        let ran = place.run(&format!("{JOB}\n{job}\n{more}"));
+        assert_eq!(ran.status, status, "{more}: {}", ran.told);
+        if status == 114 {
+            assert_eq!(events(&place), ["000", "004", "012"], "{}", log(&place));
+        }
+    }
+}
