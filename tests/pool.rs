@@ -60,7 +60,8 @@ fn a_pool_that_does_the_same_is_told_from_one_that_does_not() {
     for (quirk, start_log, same) in [
         ("", START_LOG, true),
         ("", &other_states, false),
-        ("chmod a-x \"${CONDOR_CONFIG%/*}\"/hooks/job_exit; ", "", false),
+        ("", "", true),
+        ("chmod a-x \"${CONDOR_CONFIG%/*}\"/hooks/job_exit; ", START_LOG, false),
     ] {
         let place = place();
         let master = place.path().join("condor_master");

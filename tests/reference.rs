@@ -23,20 +23,25 @@ fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The one source file in which `text` begins a line.
-fn source_of(text: &str) -> String {
+/// The one source file in which one of the texts begins a line.
+fn source_of(texts: &[&str]) -> String {
     let mut found = Vec::new();
     files(&root().join("src"), "rs", &mut found);
     let mut sources = found.iter().map(|path| fs::read_to_string(path).unwrap());
     sources
-        .find(|source| source.lines().any(|line| line.starts_with(text)))
-        .unwrap_or_else(|| panic!("no '{text}'"))
+        .find(|source| source.lines().any(|line| texts.iter().any(|text| line.starts_with(text))))
+        .unwrap_or_else(|| panic!("no {texts:?}"))
 }
 
 /// The members of an item with their documentation: fields by their names in TOML, variants as they are called.
 fn members(source: &str, item: &str) -> Vec<(String, String)> {
-    let body =
-        source.lines().skip_while(|line| !line.starts_with(item)).skip(1).take_while(|line| *line != "}");
+    // A table of words stands within a macro.
+    let end = if item.starts_with(' ') { "    }" } else { "}" };
+    let body = source
+        .lines()
+        .skip_while(|line| !line.starts_with(item))
+        .skip(1)
+        .take_while(|line| line.trim_end() != end);
     let (mut documentation, mut renamed, mut rows) = (String::new(), None, Vec::new());
     let mut is_key = true;
     for line in body.map(str::trim) {
@@ -74,22 +79,26 @@ fn table(marker: &str) -> String {
         "keys" => {
             text += "| key | meaning |\n|---|---|\n";
             let item = format!("pub struct {name} {{");
-            for (key, meaning) in members(&source_of(&item), &item) {
+            for (key, meaning) in members(&source_of(&[&item]), &item) {
                 text += &format!("| `{key}` | {} |\n", cell(&meaning));
             }
         }
         "words" => {
             text += "| word | meaning |\n|---|---|\n";
-            let item = format!("pub enum {name} {{");
-            let source = source_of(&item);
+            let (item, in_table) = (format!("pub enum {name} {{"), format!("    pub enum {name}.word {{"));
+            let source = source_of(&[&item, &in_table]);
+            let (item, owner) = match source.contains(&in_table) {
+                true => (in_table, String::new()),
+                false => (item, format!("{name}::")),
+            };
             for (variant, meaning) in members(&source, &item) {
-                let arm = format!("{name}::{variant} => \"");
+                let arm = format!("{owner}{variant} => \"");
                 let Some((_, rest)) = source.split_once(&arm) else { continue };
                 text += &format!("| `{}` | {} |\n", rest.split('"').next().unwrap(), cell(&meaning));
             }
         }
         "events" => {
-            let source = source_of("//! | event | keys | meaning |");
+            let source = source_of(&["//! | event | keys | meaning |"]);
             for row in source.lines().filter_map(|line| line.strip_prefix("//! |")) {
                 text += &format!("|{row}\n");
             }
@@ -102,7 +111,7 @@ fn table(marker: &str) -> String {
         }
         "statuses" => {
             text += "| status | meaning |\n|---|---|\n";
-            let source = source_of("    pub const TABLE: &[(&str, &str)] = &[");
+            let source = source_of(&["    pub const TABLE: &[(&str, &str)] = &["]);
             let rows = source.lines().skip_while(|line| !line.contains("pub const TABLE")).skip(1);
             for row in rows.take_while(|line| line.trim() != "];") {
                 let cells: Vec<&str> = row.split('"').skip(1).step_by(2).collect();
