@@ -36,6 +36,11 @@ impl Shadow<'_> {
         true
     }
 
+    /// Whether the last run was none.
+    pub(super) fn is_skipped(&self) -> bool {
+        Context::new(self.world).my(&self.ad).boolean("DataflowJobSkipped") == Some(true)
+    }
+
     /// Whether the oldest output is newer than the newest input. `None`: something that has to be there is not.
     fn is_dataflow(&self) -> Option<bool> {
         let listed = |name: &str| self.string(name).unwrap_or_default();

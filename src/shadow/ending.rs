@@ -94,7 +94,13 @@ impl Shadow<'_> {
     }
 
     fn table(&self) -> Option<ResourceTable> {
-        ResourceTable::of_job(&self.ad, self.world)
+        // The schedd lists the slot's resources in what it hands the shadow.
+        let listed =
+            self.given.get("ProvisionedResources").or_else(|| self.slot_ad.as_ref()?.get("MachineResources"));
+        let Some(listed) = listed else { return ResourceTable::of_job(&self.ad, self.world) };
+        let mut ad = self.ad.clone();
+        ad.insert("ProvisionedResources", listed);
+        ResourceTable::of_job(&ad, self.world)
     }
 
     fn share(&self, prefix: &str) -> Share {

@@ -83,7 +83,11 @@ impl Shadow<'_> {
             };
             self.fate = Some(fate);
             out.push(Action::WakeAt(None));
-            return self.ask(ask, out);
+            return match ask {
+                // A schedd that wants the slot back asks softly whatever the job says of its removal.
+                Ask::Vacate => out.push(Action::Ask(ask)),
+                _ => self.ask(ask, out),
+            };
         }
         out.push(Action::WakeAt(None));
         match order {

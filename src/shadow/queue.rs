@@ -251,6 +251,8 @@ impl Shadow<'_> {
             true => PAUSE * (1 << self.vain.min(LONGEST_PAUSE)),
             // Without an end in sight no job is run more often than once in that time: a schedd does not either.
             false if !matches!(self.until, Until::Runs(_)) => PAUSE.saturating_sub(ran),
+            // One that was not run at all would go round within one step.
+            false if self.is_skipped() => PAUSE,
             false => Duration::ZERO,
         };
         self.vain = if vain { self.vain + 1 } else { 0 };

@@ -82,6 +82,7 @@ impl Shadow<'_> {
         let ended = self.exited.unwrap_or(now.epoch());
         let ran = self.executing.map_or(0, |began| ended - began);
         self.ad.set("CommittedTime", self.int("CommittedTime").unwrap_or(0) + ran);
+        self.ad.set("JobLastCheckpointTime", ended);
         self.checkpoint = Some(ended);
         // It goes on at once.
         self.executing = Some(now.epoch());

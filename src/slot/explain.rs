@@ -112,7 +112,10 @@ impl ExecutionPoint {
         // What moves was published at the last poll, and goes on from there.
         let published = self.core.current_time.min(moving.now);
         self.core.watch.begin(Moving { now: published, ..moving });
-        slot.look(&self.core, Some(&job), |context| (context.boolean("Requirements"), context.real("Rank")));
+        // Rank is asked of a job that is wanted only.
+        slot.look(&self.core, Some(&job), |context| {
+            context.boolean("Requirements").filter(|wanted| *wanted).map(|_| context.real("Rank"))
+        });
         Some(self.core.watch.end())
     }
 

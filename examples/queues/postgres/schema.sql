@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS history (at timestamptz NOT NULL DEFAULT now(), job b
 -- The last literal value of an attribute in a printed ad, without quotes.
 CREATE OR REPLACE FUNCTION ad_value(ad text, name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT trim(both '"' from found[1])
-    FROM regexp_matches(ad, '^' || name || '[ \t]*=[ \t]*([^\n]*)', 'gni') WITH ORDINALITY AS line(found, number)
+    FROM regexp_matches(ad, '^[ \t]*' || name || '[ \t]*=[ \t]*([^\n]*)', 'gni') WITH ORDINALITY AS line(found, number)
     ORDER BY number DESC LIMIT 1
 $$;
 

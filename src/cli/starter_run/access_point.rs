@@ -312,11 +312,16 @@ impl Run<'_> {
                 true => JOB_MISSED_DEFERRAL_TIME,
                 false => shadow_status(status),
             }),
-            // One without an end was skipped (SkipIfDataflow).
             (Some(JobStatus::COMPLETED), Some(Exit::Code(0)) | None) => Status::Done,
+            // Its last run was none (SkipIfDataflow).
+            (Some(JobStatus::COMPLETED), _) if is_skipped(&outcome.ad) => Status::Done,
             _ => Status::No,
         }
     }
+}
+
+fn is_skipped(ad: &ClassAd) -> bool {
+    crate::classad::Context::new(&crate::classad::System).my(ad).boolean("DataflowJobSkipped") == Some(true)
 }
 
 /// What a starter of the local universe ends with when the job's time to begin has passed.

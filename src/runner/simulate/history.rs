@@ -113,7 +113,7 @@ impl Reading<'_> {
         };
         let by_signal = context.boolean("ExitBySignal") == Some(true);
         let exit = match context.int("ExitSignal").filter(|_| by_signal) {
-            Some(signal) => 128 + signal,
+            Some(signal) => signal.saturating_add(128),
             None => context.int("ExitCode").unwrap_or(self.group.exit),
         };
         let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
@@ -136,7 +136,7 @@ fn run_time(context: &Context<'_>) -> Option<f64> {
     let dates = || {
         let from = context.int("JobCurrentStartDate").or_else(|| context.int("JobStartDate"))?;
         let to = context.int("CompletionDate").filter(|to| *to > 0)?;
-        (to >= from).then(|| (to - from) as f64)
+        (to >= from).then(|| to.saturating_sub(from) as f64)
     };
     let (wall, last) = match positive("RemoteWallClockTime") {
         // Of several runs the last is the one that came to its end.

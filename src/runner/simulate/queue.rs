@@ -21,14 +21,16 @@ pub(super) struct Queue {
     length: usize,
 }
 
-/// What a slot has refused, and until when it is not offered the like, in microseconds.
+/// What a slot has refused, and until when it is not offered the like, in microseconds; the last one too, where that time may be
+/// over before the slot asks again: others come before it then, else it would be offered for ever.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refused(FxHashMap<u64, u64>);
+pub(super) struct Refused(FxHashMap<u64, u64>, Option<u64>);
 
 impl Refused {
     /// What a slot refused counts no more: it is, or may be, another slot now.
     pub(super) fn forget(&mut self) {
         self.0.clear();
+        self.1 = None;
     }
 }
 
@@ -74,7 +76,10 @@ impl Queue {
     pub(super) fn take(&mut self, refused: &mut Refused, now: u64) -> Option<(Place, Job)> {
         refused.0.retain(|_, until| *until > now);
         let is_open = |(_, like): &(&Place, &u64)| !refused.0.contains_key(*like);
-        let (place, like) = self.heads.iter().find(is_open).map(|(place, like)| (*place, *like))?;
+        let last = refused.1.take();
+        let other = self.heads.iter().filter(is_open).find(|(_, like)| last != Some(**like));
+        let found = other.or_else(|| self.heads.iter().find(is_open));
+        let (place, like) = found.map(|(place, like)| (*place, *like))?;
         let jobs = self.waiting.get_mut(&like)?;
         let job = jobs.remove(&place)?;
         self.heads.remove(&place);
@@ -98,7 +103,9 @@ impl Queue {
         (now, holds): (u64, u64),
     ) -> Option<Job> {
         let retry = (self.rules.retry.0 * 1e6) as u64;
-        let until = now.saturating_add(retry).min(holds);
+        let usual = now.saturating_add(retry);
+        let until = usual.min(holds);
+        refused.1 = (until < usual).then_some(job.like);
         if until > now {
             refused.0.insert(job.like, until);
         }
@@ -176,6 +183,18 @@ mod tests {
         queue.refuse(first, &mut refused, (0, 5_000_000));
         assert_eq!(queue.take(&mut refused, 4_999_999), None);
         assert_eq!(queue.take(&mut refused, 5_000_000).map(|(_, job)| job.number), Some(0));
+    }
+
+    #[test]
+    fn what_may_be_taken_before_the_slot_asks_again_keeps_no_other_from_being_offered() {
+        let mut queue = Queue::new(QueueRules::default());
+        [job(0, 0, 0), job(1, 1, 0)].into_iter().for_each(|job| queue.push(job));
+        let mut refused = Refused::default();
+        for (at, expected) in [(0, 0), (300, 1), (600, 0)] {
+            let found = queue.take(&mut refused, at * 1_000_000).unwrap();
+            assert_eq!(found.1.number, expected);
+            queue.refuse(found, &mut refused, (at * 1_000_000, (at + 1) * 1_000_000));
+        }
     }
 
     #[test]

@@ -38,7 +38,17 @@ impl LaidGroup {
                 group.file.display()
             ));
         }
-        let lock = lock(&group.file)?;
+        let was_there = there(&group.file);
+        let laid = lock(&group.file).and_then(|lock| Self::on(group, lock));
+        if laid.is_err() && !was_there {
+            // A lock says that the file beside it is ours: it never stays alone.
+            drop(fs::remove_file(&group.file));
+            drop(fs::remove_file(lock_of(&group.file)));
+        }
+        laid
+    }
+
+    fn on(group: &VolumeGroup, lock: Flock<File>) -> Result<Self, String> {
         let is_new = make_file(group).map_err(|why| format!("'{}': {why}", group.file.display()))?;
         let device = match device_of(&group.file)? {
             Some(device) => Ok(device),
@@ -47,9 +57,6 @@ impl LaidGroup {
         let device = match device {
             Ok(device) if !device.is_empty() => device,
             other => {
-                if is_new {
-                    drop(fs::remove_file(&group.file));
-                }
                 return Err(other.err().unwrap_or_else(|| "losetup has named no device".to_owned()));
             }
         };

@@ -20,10 +20,19 @@ pub(super) fn check(allowed: &[BString], path: &Path) -> io::Result<()> {
         Ok(path) => BString::from(path.as_os_str().as_bytes()),
         Err(_) => directory(path.parent().unwrap_or(Path::new("/")))?,
     };
+    lies(allowed, &place)
+}
+
+/// The same for what is to be made in a directory.
+pub(super) fn check_directory(allowed: &[BString], path: &Path) -> io::Result<()> {
+    if allowed.is_empty() { Ok(()) } else { lies(allowed, &directory(path)?) }
+}
+
+fn lies(allowed: &[BString], place: &[u8]) -> io::Result<()> {
     let lies_in = |limit: &BString| {
         let limit = fs::canonicalize(limit.to_path_lossy())
             .map_or_else(|_| limit.clone(), |limit| BString::from(limit.as_os_str().as_bytes()));
-        !limit.is_empty() && begins_with(&place, &limit)
+        !limit.is_empty() && begins_with(place, &limit)
     };
     match allowed.iter().any(lies_in) {
         true => Ok(()),
@@ -43,8 +52,12 @@ fn directory(path: &Path) -> io::Result<BString> {
 
 /// Whether a path lies below a directory whose name may have a `*` in it.
 fn begins_with(path: &[u8], limit: &[u8]) -> bool {
+    let mut limit = BString::from(limit);
+    if !limit.ends_with(b"/") && !limit.ends_with(b"*") {
+        limit.push(b'/');
+    }
     match limit.split_once_str(b"*") {
-        None => path.strip_prefix(limit).is_some_and(|rest| limit.ends_with(b"/") || rest.starts_with(b"/")),
+        None => path.starts_with(&limit),
         Some((start, rest)) => {
             let rest = rest.strip_suffix(b"*").unwrap_or(rest);
             path.strip_prefix(start).is_some_and(|path| path.contains_str(rest))
@@ -62,5 +75,9 @@ mod tests {
         assert!(!begins_with(b"/home/ab/f", b"/home/a"));
         assert!(begins_with(b"/home/ab/f", b"/home/a*") && begins_with(b"/home/ab/pub/f", b"/home/*/pub"));
         assert!(!begins_with(b"/srv/ab/f", b"/home/*"));
+        assert!(
+            !begins_with(b"/home/ab/public_key", b"/home/*/pub")
+                && !begins_with(b"/home/ab/pub-s/f", b"/home/*/pub")
+        );
     }
 }
