@@ -1,4 +1,4 @@
-//! Which devices a job gets of those that a slot has free: such that the job's Require<Tag> holds for.
+//! Which devices a job gets of those that a slot has free: such that the job's `Require<Tag>` holds for.
 
 use super::core::Core;
 use super::devices::{Constraint, Devices};
