@@ -411,6 +411,39 @@ fn the_spool_survives_killed_hooks() {
     assert!(!end.exists());
 }
 
+/// Root hands in jobs as the account of the queue, in whose directory a job may have planted links.
+#[test]
+fn root_follows_no_link_in_the_spool() {
+    if programs(&["flock"]).is_none() || !is_root() {
+        println!("skipped: only root is somebody else than the account of the hooks");
+        return;
+    }
+    let queue = Queue::new("spool");
+    let (store, victim) = (queue.place.path().join("store"), queue.place.path().join("victim"));
+    std::fs::write(&victim, "root's own").unwrap();
+    for name in ["last", "lock"] {
+        let _ = std::fs::remove_file(store.join(name));
+        std::os::unix::fs::symlink(&victim, store.join(name)).unwrap();
+    }
+    let job = examples().join("jobs/true.ad");
+    let by_root =
+        |words: &[&str]| Command::new(queue.place.path().join("queue")).args(words).output().unwrap();
+    assert!(!by_root(&["submit", job.to_str().unwrap()]).status.success());
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "root's own");
+    std::fs::remove_file(store.join("last")).unwrap();
+    std::fs::remove_file(store.join("lock")).unwrap();
+    let secret = queue.place.path().join("secret.ad");
+    std::fs::write(&secret, "Cmd = \"/bin/true\"\n").unwrap();
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let output = by_root(&["submit", secret.to_str().unwrap(), "--copies=2"]);
+    assert!(output.status.success(), "{}", told(&output));
+    assert!(by_root(&["cancel", "2"]).status.success());
+    assert_eq!(by_root(&["submit"]).status.code(), Some(2));
+    let made = std::fs::metadata(store.join("new/00000001.ad")).unwrap();
+    assert_ne!(std::os::unix::fs::MetadataExt::uid(&made), 0);
+    assert_eq!(queue.list().lines().count(), 3, "{}", queue.list());
+}
+
 /// A server that was stopped, or whose machine was, starts again with its jobs; it does not start twice.
 #[test]
 fn postgres_starts_again() {

@@ -76,7 +76,7 @@ impl CronAds {
     }
 
     /// All that is published, in whichever slot, as one ad.
-    pub(super) fn all(&self) -> ClassAd {
+    pub fn all(&self) -> ClassAd {
         let mut all = ClassAd::new();
         for (_, ad, owner) in self.published() {
             match owner.metrics.is_empty() {

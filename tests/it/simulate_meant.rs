@@ -463,3 +463,31 @@ fn times_of_stories_are_as_short_as_they_are() {
         place.play("length = '1h'\n[[jobs]]\nruns = '10m'\n", &["--why", "slot1@1m", "--json"]);
     assert!(told.contains("\"at\": 0.01"), "{told}");
 }
+
+/// What cron jobs publish is looked at like what the configuration says, by jobs one by one and where no poll is made.
+#[test]
+fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
+    let place = Place::new();
+    let odd = "length = '1d'\n[[jobs]]\ncount = 10\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Odd = TARGET.ProcId % 2 == 1'\n";
+    let summary = place.summary(odd, &["--set-knob", "START=Odd"]);
+    assert_eq!(summary["jobs"]["completed"], 5, "{summary}");
+    let quiet = "length = '4h'\n[[jobs]]\ncount = 4\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Quiet = KeyboardIdle > 600'\n\
+                 [[keyboard]]\nbusy = '20m'\naway = '30m'\n";
+    let summary =
+        place.summary(quiet, &["--set-knob", "START=Quiet", "--set-knob", "SLOTS_CONNECTED_TO_KEYBOARD=2"]);
+    assert_eq!(summary["jobs"]["completed"], 4, "{summary}");
+}
+
+/// A part of a unit is one, in a list of sizes as alone; a pipe gets its picture.
+#[test]
+fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
+    let place = Place::new();
+    let jobs = "length = '1h'\n[[jobs]]\ncount = 1\nruns = '10m'\nmemory = ['256K']\n";
+    let summary = place.summary(jobs, &["--set-knob", "START=TARGET.RequestMemory == 1"]);
+    assert_eq!(summary["jobs"]["completed"], 1, "{summary}");
+    let pipe = place.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+    assert_eq!(place.play(jobs, &["--svg", "pipe"]).0, 0);
+    assert!(reader.join().unwrap().contains("</svg>"));
+}

@@ -99,13 +99,13 @@ pub(super) fn load_to_ask(cli: &Cli, file: Option<&Path>) -> anyhow::Result<Load
     in_time(end, load_from((cli, end), file, false))
 }
 
-/// What took too long is the last thing that was said.
+/// What took too long is among what was said.
 fn in_time(end: Option<Tick>, loaded: anyhow::Result<Loaded>) -> anyhow::Result<Loaded> {
     if end.is_none_or(|end| clock::tick() < end) {
         return loaded;
     }
     let last = match loaded {
-        Ok(mut loaded) => loaded.warnings.pop().unwrap_or_default(),
+        Ok(loaded) => loaded.warnings.join("; "),
         Err(error) => format!("{error:#}"),
     };
     let text = format!("the time given with --timeout is over before there are slots: {last}");

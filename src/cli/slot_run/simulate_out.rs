@@ -35,6 +35,10 @@ impl Pictures {
     pub(super) fn open(&self) -> anyhow::Result<()> {
         let files = [&self.svg, &self.html].into_iter().flatten();
         for path in files.filter(|path| *path != Path::new(OUT)) {
+            // Whoever reads a pipe would take this for the end.
+            if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+                continue;
+            }
             // What stands there stays until there is something to be written in its place.
             let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
             opened.with_context(|| cannot_write(path))?;

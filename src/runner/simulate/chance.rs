@@ -244,7 +244,8 @@ impl<const UNIT: u8> Throw<UNIT> {
     /// The next one as a whole number; of a size that is given a part of a unit is one, as for condor_submit.
     pub fn whole(&self, dice: &mut Dice) -> i64 {
         let value = self.draw(dice);
-        (if self.is_fixed() { value.ceil() } else { value.round() }) as i64
+        let is_given = matches!(self.0, Drawn::Fixed(_) | Drawn::Any(_));
+        (if is_given { value.ceil() } else { value.round() }) as i64
     }
 
     /// Whether it is always the same.

@@ -314,7 +314,7 @@ impl Plan {
             for settings in
                 std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it))
             {
-                all.extend(crate::slot::asked(settings, [])?);
+                all.extend(crate::slot::asked(settings, &machine.published())?);
             }
         }
         Some(all)
@@ -323,10 +323,14 @@ impl Plan {
     /// Notes what the jobs' ads may ask of slots, beside what policies do.
     pub fn know_jobs<'a>(&mut self, ads: impl Iterator<Item = &'a crate::classad::ClassAd> + Clone) {
         for machine in &mut self.machines {
+            let published = machine.published();
             let all = std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it));
             let mut names = Some(Names::new());
             for settings in all {
-                let asked = crate::slot::asked(settings, ads.clone());
+                let asked = crate::slot::asked(
+                    settings,
+                    ads.clone().map(|ad: &crate::classad::ClassAd| ad).chain(&published),
+                );
                 names = names.zip(asked).map(|(mut names, asked)| {
                     names.extend(asked);
                     names
@@ -338,6 +342,11 @@ impl Plan {
 }
 
 impl MachinePlan {
+    /// What events have cron jobs publish in the slots' ads.
+    fn published(&self) -> Vec<crate::classad::ClassAd> {
+        self.cron.values().map(|ads| ads.all()).collect()
+    }
+
     /// Whether nothing ends the machines before their time.
     pub fn limits_are_none(&self) -> bool {
         self.settings.limits == Limits::default()
