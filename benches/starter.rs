@@ -171,6 +171,8 @@ fn by_hand(docker: &str, image: &str) {
     let name = format!("htc-bench-{}", std::process::id());
     for words in [
         &["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"][..],
+        // When each image of a job was used last.
+        &["inspect", "--format", "{{.Id}} {{.Metadata.LastTagTime}}", image],
         &["create", "--name", &name, image, "/bin/true"],
         &["tag", image, &format!("htcondor.org/nobody_at_x/{image}")],
         &["inspect", "--format", "{{.Architecture}}", image],

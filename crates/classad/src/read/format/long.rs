@@ -68,7 +68,7 @@ pub(crate) struct Arrangement {
     names: Vec<u8>,
     ends: Vec<u32>,
     /// Which of them are printed, in that order.
-    order: Vec<u32>,
+    order: Vec<Place>,
 }
 
 impl Arrangement {
@@ -77,7 +77,7 @@ impl Arrangement {
         if !self.fits(ad) {
             self.arrange(ad, options);
         }
-        self.order.iter().copied()
+        self.order.iter().map(Place::at)
     }
 
     /// Whether an ad has the same attributes, spelled and placed alike.
@@ -99,8 +99,7 @@ impl Arrangement {
             self.names.extend_from_slice(name);
             self.ends.push(self.names.len() as u32);
         }
-        self.order.clear();
-        self.order.extend(in_order(ad, options, &[]).iter().map(|&(_, at)| at));
+        put_in_order(ad, options, &[], &mut self.order);
     }
 }
 
@@ -116,11 +115,12 @@ const KEPT: usize = 1024;
 pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
     let ad = whole(ad, options);
     let mut last = LAST.take();
-    let order = in_order(&ad, options, &last);
-    push_lines(&ad, options, order.iter().map(|&(_, at)| at), out);
+    let mut order = Vec::with_capacity(ad.len());
+    put_in_order(&ad, options, &last, &mut order);
+    push_lines(&ad, options, order.iter().map(Place::at), out);
     if order.len() == ad.len() && order.len() <= KEPT {
         last.clear();
-        last.extend(order.iter().map(|&(_, at)| at));
+        last.extend(order.iter().map(Place::at));
         LAST.set(last);
     }
 }
@@ -178,12 +178,12 @@ pub(crate) fn misread(ad: &ClassAd, options: &PrintOptions) -> Option<AttrName> 
 
 /// The number of each attribute that is printed, behind what orders it nearly always; in order. Where all attributes of an
 /// ad with as many stood in some order before, they are looked at in that one, which is mostly right.
-fn in_order(ad: &ClassAd, options: &PrintOptions, before: &[u32]) -> Vec<(u64, u32)> {
-    let mut order: Vec<(u64, u32)> = Vec::with_capacity(ad.len());
+fn put_in_order(ad: &ClassAd, options: &PrintOptions, before: &[u32], order: &mut Vec<Place>) {
+    order.clear();
     let add = |at: u32| {
         let name = ad.name_of(at as usize);
         if is_wanted(name, options) {
-            order.push((beginning(name), at));
+            order.push(Place::new(beginning(name), at));
         }
     };
     if before.len() == ad.len() {
@@ -193,14 +193,13 @@ fn in_order(ad: &ClassAd, options: &PrintOptions, before: &[u32]) -> Vec<(u64, u
     }
     let name = |at: u32| ad.name_of(at as usize);
     match options.order {
-        Order::Bytes => sort_by_beginnings(&mut order, |a, b| name(a).cmp(name(b))),
+        Order::Bytes => sort_by_beginnings(order, |a, b| name(a).cmp(name(b))),
         Order::Caseless => {
-            order.iter_mut().for_each(|(beginning, _)| *beginning = lower(*beginning));
-            sort_by_beginnings(&mut order, |a, b| caseless::cmp(name(a), name(b)));
+            order.iter_mut().for_each(|place| *place = Place::new(lower(place.beginning()), place.at()));
+            sort_by_beginnings(order, |a, b| caseless::cmp(name(a), name(b)));
         }
-        Order::Ad => order.sort_unstable_by(|a, b| ad_order(name(a.1), name(b.1))),
+        Order::Ad => order.sort_unstable_by(|a, b| ad_order(name(a.at()), name(b.at()))),
     }
-    order
 }
 
 /// Appends the lines of attributes.
@@ -221,21 +220,38 @@ fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = 
     }
 }
 
+/// Where an attribute stands, below the first eight bytes of its name: one number, which sorts without a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place(u128);
+
+impl Place {
+    #[inline]
+    fn new(beginning: u64, at: u32) -> Self {
+        Place(u128::from(beginning) << 32 | u128::from(at))
+    }
+
+    #[inline]
+    fn beginning(&self) -> u64 {
+        (self.0 >> 32) as u64
+    }
+
+    #[inline]
+    fn at(&self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// Sorts attributes by their names: the first eight bytes decide nearly always, and cost one comparison.
-fn sort_by_beginnings(order: &mut [(u64, u32)], names: impl Fn(u32, u32) -> Ordering) {
-    let less = |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| names(a.1, b.1));
+fn sort_by_beginnings(order: &mut [Place], names: impl Fn(u32, u32) -> Ordering) {
+    let less = |a: &Place, b: &Place| a.beginning().cmp(&b.beginning()).then_with(|| names(a.at(), b.at()));
     if order.is_sorted_by(|a, b| less(a, b).is_le()) {
         return;
     }
     order.sort_unstable();
-    let mut rest = &mut order[..];
-    while let Some(first) = rest.first() {
-        let alike = rest.iter().take_while(|other| other.0 == first.0).count();
-        let (run, behind) = rest.split_at_mut(alike);
+    for run in order.chunk_by_mut(|a, b| a.beginning() == b.beginning()) {
         if run.len() > 1 {
-            run.sort_unstable_by(|a, b| names(a.1, b.1));
+            run.sort_unstable_by(|a, b| names(a.at(), b.at()));
         }
-        rest = behind;
     }
 }
 
