@@ -411,6 +411,112 @@ fn the_spool_survives_killed_hooks() {
     assert!(!end.exists());
 }
 
+/// What root does in the store of an SQLite queue, its owner does: nothing there becomes root's, and what only root reads is taken.
+#[test]
+fn root_is_the_owner_of_an_sqlite_queue() {
+    if programs(&SQLITE).is_none() || !is_root() {
+        println!("skipped: only root is somebody else than the account of the hooks");
+        return;
+    }
+    let queue = Queue::new("sqlite");
+    let secret = queue.place.path().join("secret.ad");
+    std::fs::write(&secret, "Cmd = \"/bin/true\"\n").unwrap();
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let by_root =
+        |words: &[&str]| Command::new(queue.place.path().join("queue")).args(words).output().unwrap();
+    let output = by_root(&["submit", secret.to_str().unwrap(), "--copies=2"]);
+    assert!(output.status.success(), "{}", told(&output));
+    assert!(by_root(&["cancel", "2"]).status.success());
+    assert_eq!(queue.list().lines().count(), 3, "{}", queue.list());
+    let store = queue.place.path().join("store");
+    let of_root = run(Command::new("find").arg(&store).args(["-user", "root"]));
+    assert_eq!(of_root, "");
+    // A link to what is root's is not written through.
+    let database = store.join("queue.db");
+    let victim = queue.place.path().join("victim.db");
+    assert!(database.exists());
+    std::fs::rename(&database, &victim).unwrap();
+    run(Command::new("chown").arg("root:root").arg(&victim));
+    std::os::unix::fs::symlink(&victim, &database).unwrap();
+    assert!(!by_root(&["submit", secret.to_str().unwrap()]).status.success());
+}
+
+/// A service that is there already is the queue of another directory; with jobs of others the example does not run.
+#[test]
+fn a_service_elsewhere_is_a_queue_too() {
+    let Some(programs) = programs(&HTTP) else { return };
+    let (queue, there) = (Queue::new("http"), place());
+    let url = std::fs::read_to_string(queue.place.path().join("store/url")).unwrap();
+    let example = |words: &[&str]| {
+        let mut command = Command::new(examples().join("run"));
+        command.args(words).env("QUEUE_URL", url.trim()).env("HTC_PROGRAMS", &programs).output().unwrap()
+    };
+    let prepared = example(&["http", "--prepare", there.path().to_str().unwrap()]);
+    assert!(prepared.status.success(), "{}", told(&prepared));
+    let job = examples().join("jobs/true.ad");
+    run(as_hooks(&there.path().join("queue")).arg("submit").arg(&job));
+    assert_eq!(queue.list().lines().count(), 2, "{}", queue.list());
+    assert_eq!(example(&["http"]).status.code(), Some(2));
+    assert_eq!(example(&["postgres"]).status.code(), Some(2), "it is no URL of a database");
+}
+
+/// A database elsewhere is used as it is told, and nothing of the example stays in it; tables of others are let alone.
+#[test]
+fn a_database_elsewhere_is_a_queue_too() {
+    let Some(programs) = programs(&POSTGRES) else { return };
+    let queue = Queue::new("postgres");
+    let url = std::fs::read_to_string(queue.place.path().join("store/url")).unwrap();
+    let example = || {
+        let mut command = Command::new(examples().join("run"));
+        command.arg("postgres").env("QUEUE_URL", url.trim()).env("HTC_PROGRAMS", &programs).output().unwrap()
+    };
+    let others = example();
+    assert!(!others.status.success(), "{}", told(&others));
+    assert_eq!(queue.list().lines().count(), 1, "{}", queue.list());
+    assert!(queue.command(&["drop"]).status.success());
+    for _ in 0..2 {
+        let output = example();
+        let text = told(&output);
+        assert!(output.status.success() && TABLE.iter().all(|line| text.contains(line)), "{text}");
+    }
+    assert!(!queue.command(&["list"]).status.success(), "the tables are gone");
+}
+
+/// The end of a job is told though the server is away for a moment.
+fn end_without_server(kind: &'static str, needs: &[&str]) {
+    if programs(needs).is_none() {
+        return;
+    }
+    let queue = Queue::new(kind);
+    let server = |word: &str| run(as_hooks(&queue.place.path().join("server")).arg(word));
+    let job = examples().join("jobs/true.ad");
+    assert!(queue.command(&["submit", job.to_str().unwrap()]).status.success());
+    let ad = queue.hook("fetch_work", &[], b"Name = \"slot1@here\"\nActivity = \"Idle\"\n");
+    let ended = queue.place.path().join("ended.ad");
+    std::fs::write(&ended, [&ad[..], b"ExitCode = 0\nExitBySignal = false\n"].concat()).unwrap();
+    server("stop");
+    let mut hook = as_hooks(&queue.place.path().join("hooks/job_exit"));
+    hook.arg("exit").stdin(std::fs::File::open(ended).unwrap()).stderr(Stdio::piped());
+    let mut hook = hook.spawn().unwrap();
+    // It has tried once as soon as it says something.
+    let mut said = BufReader::new(hook.stderr.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    server("start");
+    assert!(hook.wait().unwrap().success());
+    drop(said);
+    assert!(queue.list().contains("\n1         done "), "{}", queue.list());
+}
+
+#[test]
+fn the_end_of_a_job_is_told_to_a_service_that_was_away() {
+    end_without_server("http", &HTTP);
+}
+
+#[test]
+fn the_end_of_a_job_is_told_to_a_database_that_was_away() {
+    end_without_server("postgres", &POSTGRES);
+}
+
 /// Root hands in jobs as the account of the queue, in whose directory a job may have planted links.
 #[test]
 fn root_follows_no_link_in_the_spool() {

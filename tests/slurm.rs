@@ -207,8 +207,10 @@ fn a_cluster_that_runs_is_not_started_again_and_one_that_was_stopped_is() {
         "$slurm/cluster" start c 2>&1 | sed 's/.* runs already.*/runs already/'
         first=$(cat c/short)
         "$slurm/cluster" stop c
-        [ ! -e "$first" ] && "$slurm/cluster" start c && sinfo -h -o %a"#,
+        [ ! -e "$first" ] && "$slurm/cluster" start c && sinfo -h -o %a
+        mkdir -m 555 other
+        "$slurm/cluster" start other 2>&1 | grep -o 'cannot be written to'"#,
     );
     let Some(told) = told else { return };
-    assert_eq!(told, "runs already\nup\n");
+    assert_eq!(told, "runs already\nup\ncannot be written to\n");
 }
