@@ -58,14 +58,22 @@ impl<T> Number<T> {
 
 /// As [`to_integer`], and tells what is wrong.
 pub(crate) fn integer(text: &[u8], world: &dyn World) -> Number<i64> {
-    match integer_prefix(text) {
-        Some((value, end)) if trim(&text[end..]).is_empty() => Number::Value(value),
-        _ => evaluated(text, world, |value| match value {
-            Value::Int(value) => Some(*value),
-            Value::Real(value) => Some(*value as i64),
-            Value::Bool(value) => Some(i64::from(*value)),
-            _ => None,
-        }),
+    integer_in(text, &Context::new(world).my(&ClassAd::new()), world)
+}
+
+/// The same of an expression that knows ads.
+pub(crate) fn integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) -> Number<i64> {
+    if let Some((value, end)) = integer_prefix(text)
+        && trim(&text[end..]).is_empty()
+    {
+        return Number::Value(value);
+    }
+    let Ok(expression) = Expr::parse_with(text, Dialect::of(world)) else { return Number::Unparsable };
+    match context.eval(&expression) {
+        Value::Int(value) => Number::Value(value),
+        Value::Real(value) => Number::Value(value as i64),
+        Value::Bool(value) => Number::Value(i64::from(value)),
+        _ => Number::Otherwise,
     }
 }
 

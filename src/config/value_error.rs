@@ -8,7 +8,7 @@ use bstr::BString;
 use crate::config::defaults::{self, Parameter};
 use crate::config::evaluate;
 use crate::config::expand::ExpandError;
-use crate::config::view::Origin;
+use crate::config::view::{Origin, Setting};
 
 /// Why a value is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct ValueFailure {
 
 impl ValueFailure {
     /// One whose range, fallback and default are still to be told.
-    pub(super) fn new(name: &[u8], value: BString, problem: ValueProblem, origin: Option<Origin>) -> Self {
+    pub(crate) fn new(name: &[u8], value: BString, problem: ValueProblem, origin: Option<Origin>) -> Self {
         Self {
             name: name.into(),
             value,
@@ -82,6 +82,15 @@ impl From<ValueFailure> for ValueError {
 }
 
 impl ValueError {
+    /// A text that gives no truth value; who goes on all the same takes the one that it begins with.
+    pub(crate) fn no_truth(name: &[u8], text: Setting<BString>, default: bool) -> Self {
+        let taken = evaluate::boolean_prefix(&text.value).unwrap_or(default);
+        let mut failure = ValueFailure::new(name, text.value, ValueProblem::NotBoolean, Some(text.origin));
+        failure.default = if default { "True".into() } else { "False".into() };
+        failure.fallback = taken.to_string().into();
+        failure.into()
+    }
+
     /// The same with a range that the caller brings.
     #[must_use]
     pub fn with_range(mut self, least: &str, most: &str) -> Self {

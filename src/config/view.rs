@@ -34,6 +34,11 @@ impl Origin {
     pub fn is_default(&self) -> bool {
         self.source == "<Default>"
     }
+
+    /// The place for whoever is to look there; what options of a program set came by its command line.
+    pub fn told(&self) -> String {
+        self.to_string().replace("<Over>", "command line")
+    }
 }
 
 /// `FILE, line N, use CATEGORY:NAME+K`, as the reference writes it.
@@ -344,12 +349,7 @@ impl<'a> View<'a> {
         let default = defaults::find_for(&setting.origin.name, name.as_bytes())
             .and_then(|parameter| table_number(parameter, &self.inside()))
             .is_some_and(|number| number != 0);
-        let taken = evaluate::boolean_prefix(&setting.value).unwrap_or(default);
-        let problem = ValueProblem::NotBoolean;
-        let mut failure = ValueFailure::new(name.as_bytes(), setting.value, problem, Some(setting.origin));
-        failure.default = if default { "True".into() } else { "False".into() };
-        failure.fallback = taken.to_string().into();
-        Err(failure.into())
+        Err(ValueError::no_truth(name.as_bytes(), setting, default))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -40,13 +40,19 @@ impl TrackingGroup {
             options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             let file = options.open(&path)?;
             let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
-            // Its last owner may have removed it while we opened it.
-            if fs::metadata(&path).is_ok() {
+            // Its last owner may have removed it while we opened it, and another may have the one that lies there now.
+            if lies_there(&lock, &path) {
                 return Ok(Some(TrackingGroup { gid, path, _lock: lock }));
             }
         }
         Ok(None)
     }
+}
+
+/// Whether a path still leads to an open file.
+fn lies_there(file: &File, path: &Path) -> bool {
+    let (Ok(held), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (held.dev(), held.ino()) == (there.dev(), there.ino())
 }
 
 impl Drop for TrackingGroup {
@@ -58,6 +64,18 @@ impl Drop for TrackingGroup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_on_a_file_that_was_removed_is_none_on_the_one_that_lies_there_now() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("lock");
+        let first = File::create(&path).unwrap();
+        assert!(lies_there(&first, &path));
+        fs::remove_file(&path).unwrap();
+        assert!(!lies_there(&first, &path));
+        let second = File::create(&path).unwrap();
+        assert!(!lies_there(&first, &path) && lies_there(&second, &path));
+    }
 
     #[test]
     fn each_group_is_handed_out_once_and_again_when_it_is_free() {

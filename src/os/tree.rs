@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, open, openat, renameat};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, renameat};
 use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
@@ -115,7 +115,7 @@ impl Level {
 
     /// Enters a directory by its name in another, and opens it up where that is needed and allowed.
     fn enter(above: BorrowedFd<'_>, name: CString) -> nix::Result<Self> {
-        let (directory, changed) = match openat(above, name.as_c_str(), ENTER, Mode::empty()) {
+        let (directory, changed) = match enter(above, name.as_c_str()) {
             Ok(directory) => {
                 let mode = mode_of(&directory)?;
                 let opened =
@@ -127,6 +127,16 @@ impl Level {
         };
         let entries = entries(&directory)?;
         Ok(Level { directory, name, changed, entries, told: false, again: AGAIN })
+    }
+}
+
+/// Opens a directory, unless something else is mounted on it: that is not of the tree.
+fn enter(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
+    match openat2(above, name, OpenHow::new().flags(ENTER).resolve(ResolveFlag::RESOLVE_NO_XDEV)) {
+        Err(Errno::EXDEV) => Err(Errno::EBUSY),
+        // A kernel that does not know the call, or a container that does not allow it.
+        Err(Errno::ENOSYS | Errno::EPERM) => openat(above, name, ENTER, Mode::empty()),
+        opened => opened,
     }
 }
 
@@ -320,6 +330,26 @@ mod tests {
         assert_eq!(fs::read_to_string(&outside).unwrap(), "keep");
         assert!(remove_tree(&root).is_empty(), "nothing is no failure");
         assert!(remove_tree(&root.join("below/nothing")).is_empty());
+    }
+
+    #[test]
+    fn what_is_mounted_in_a_tree_is_none_of_it() {
+        if !crate::os::mounts::may_mount() {
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let (root, outside) = (home.path().join("scratch"), home.path().join("outside"));
+        let place = root.join("d/place");
+        fs::create_dir_all(&place).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("file"), "keep").unwrap();
+        let (none, flags) = (None::<&str>, nix::mount::MsFlags::MS_BIND);
+        nix::mount::mount(Some(&outside), &place, none, flags, none).unwrap();
+        let left = remove_tree(&root);
+        crate::os::mounts::unmount_below(&root);
+        assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "keep");
+        assert_eq!(left.iter().map(|one| one.path.as_path()).collect::<Vec<_>>(), [place.as_path()]);
+        assert!(remove_tree(&root).is_empty());
     }
 
     #[test]

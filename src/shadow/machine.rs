@@ -217,6 +217,8 @@ pub struct Shadow<'w> {
     pub(super) sent: u64,
     /// Processor seconds that its starter told of in this run: of the kernel and of the job.
     pub(super) used: [i64; 2],
+    /// The most that it told of the scratch directory in this run: DiskUsage, ScratchDirFileCount.
+    pub(super) space: [i64; 2],
     /// When the job wrote its last checkpoint of this run.
     pub(super) checkpoint: Option<i64>,
     pub(super) policy_at: Option<Tick>,
@@ -258,6 +260,7 @@ impl<'w> Shadow<'w> {
             received: 0,
             sent: 0,
             used: [0; 2],
+            space: [0, -1],
             checkpoint: None,
             policy_at: None,
             started: None,

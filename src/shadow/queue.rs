@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::machine::{Action, Hook, Phase, Shadow, Until};
 use super::matched::{Matched, matched};
-use crate::classad::{Context, Dialect};
+use crate::classad::{Context, Dialect, Value};
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
 use crate::job::{HoldCode, JobStatus, attr};
@@ -95,6 +95,11 @@ impl Shadow<'_> {
         self.deaf = false;
         self.sent = 0;
         self.used = [0; 2];
+        self.space = [0, -1];
+        // What was told of another run is no news of this one (`RemoteResource::setJobAd`).
+        if self.ad.contains("ExecuteDirWasEncrypted") {
+            self.ad.set("ExecuteDirWasEncrypted", Value::Undefined);
+        }
         self.checkpoint = None;
         self.received = 0;
         if self.no_log {

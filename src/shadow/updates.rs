@@ -54,8 +54,9 @@ const COPIED: [&str; 43] = [
 /// The name that statistics of a starter have in the queue, beside those of the schedd's own.
 const OF_STARTER: &str = "Starter";
 /// Of which the largest counts that was told.
-const LARGEST: [&str; 5] =
-    ["ImageSize", "ResidentSetSize", "ProportionalSetSizeKb", "DiskUsage", "ScratchDirFileCount"];
+const LARGEST: [&str; 3] = ["ImageSize", "ResidentSetSize", "ProportionalSetSizeKb"];
+/// Of which the largest of this run counts.
+const OF_RUN: [&str; 2] = ["DiskUsage", "ScratchDirFileCount"];
 /// Processor time of a run, which grows, and that of all runs.
 const GROWING: [(&str, &str); 2] =
     [("RemoteSysCpu", "CumulativeRemoteSysCpu"), ("RemoteUserCpu", "CumulativeRemoteUserCpu")];
@@ -71,6 +72,13 @@ impl Shadow<'_> {
         }
         for name in LARGEST {
             self.take_larger(name, update);
+        }
+        for (at, name) in OF_RUN.into_iter().enumerate() {
+            let told = Context::new(self.world).my(update).int(name);
+            if let Some(told) = told.filter(|told| *told > self.space[at]) {
+                self.space[at] = told;
+                self.ad.set(name, told);
+            }
         }
         self.take_memory(update);
         for (at, (name, all)) in GROWING.into_iter().enumerate() {

@@ -9,6 +9,7 @@ use super::action::{Action, CallId, File, LogEvent, Notice};
 use super::again::EndStep;
 use super::ending::{self, Deferral};
 use super::exception::EXCEPTION;
+use super::expression;
 use super::failure::{StartFailure, hold_code};
 use super::job_info::Refusal;
 use super::machine::{JOB_EXIT, PREPARE_JOB, Starter, UPDATE_JOB_INFO, excerpt};
@@ -376,13 +377,10 @@ impl Starter<'_> {
         else {
             return Ok(());
         };
-        match ending::is_true(allow, &self.machine, &self.ad, &world) {
-            Some(allowed) => {
-                self.scripts.allowed = allowed;
-                Ok(())
-            }
-            None => Err(super::container::no_truth_value("STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)),
-        }
+        let Ok(job) = &self.setup.job else { return Ok(()) };
+        let about = self.publication(job, &world, &self.temporary, &[]);
+        self.scripts.allowed = expression::truth(&about, "STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)?;
+        Ok(())
     }
 
     /// The process of PreCmd or PostCmd, if there is to be one.
@@ -402,7 +400,7 @@ impl Starter<'_> {
     /// Reports why the job does not start and goes to the exit hook.
     pub(super) fn not_started(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
         self.asked.end_fast();
-        out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
+        out.push(Action::Tell(Notice::NotStarted { reason: failure.reason() }));
         self.report(failure, out);
         self.all_jobs_done(now, out);
     }

@@ -9,7 +9,9 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 
 use super::action::{Account, Action, CallId, JobProcess, LogEvent, Notice};
-use super::container::{self, ContainerPlan, DockerNames, Inputs, Pruning, Runtime, ToolCall, Version};
+use super::container::{
+    self, ContainerPlan, DockerNames, Inputs, Pruning, Remark, Remarks, Runtime, ToolCall, Version,
+};
 use super::event::FamilyUsage;
 use super::exception::EXCEPTION;
 use super::failure::StartFailure;
@@ -50,6 +52,8 @@ pub(super) struct Container {
     pub(super) made: bool,
     /// Event 001 is written.
     pub(super) announced: bool,
+    /// What is said of settings and attributes about it.
+    pub(super) remarks: Remarks,
     /// How what stood for the job ended.
     pub(super) ended: Option<(Exit, FamilyUsage)>,
 }
@@ -129,7 +133,21 @@ impl Starter<'_> {
         // Docker knows nothing of the job's own /tmp.
         let temporary: &Path = if self.container.is_docker() { &self.setup.scratch } else { &self.temporary };
         let about = self.publication(job, &world, temporary, &[]);
-        Some(plan(&Inputs { about: &about, place: &self.setup.surroundings }))
+        let remarks = &self.container.remarks;
+        Some(plan(&Inputs { about: &about, place: &self.setup.surroundings, remarks }))
+    }
+
+    /// What has been found out meanwhile about settings and attributes that are of no use.
+    pub(super) fn tell_remarks(&self, out: &mut Vec<Action>) {
+        let told =
+            self.container.remarks.news().into_iter().map(|Remark { setting, line: reason, .. }| {
+                Action::Tell(match setting {
+                    Some(subject) => Notice::Once { subject, reason },
+                    None => Notice::Warning(reason),
+                })
+            });
+        let end = out.iter().position(|action| matches!(action, Action::Finish { .. })).unwrap_or(out.len());
+        out.splice(end..end, told);
     }
 
     /// Event 001, once.

@@ -120,10 +120,14 @@ impl Starter<'_> {
                 parse_tags(output, &mut self.container.images);
                 let present = |image: &Image| image.name == names.own;
                 if again {
-                    let limit = self.cache_size(now);
-                    let pruning = Pruning::plan(&self.container.images, &names.image, limit);
-                    self.container.pruning = Some(pruning);
-                    self.prune(now, b"", true, out);
+                    match self.setup.settings.containers.number("DOCKER_IMAGE_CACHE_SIZE") {
+                        Ok(limit) => {
+                            let pruning = Pruning::plan(&self.container.images, &names.image, limit);
+                            self.container.pruning = Some(pruning);
+                            self.prune(now, b"", true, out);
+                        }
+                        Err(failure) => self.container_failed(now, failure, out),
+                    }
                 } else if self.container.images.iter().any(present) {
                     self.launch(now, out);
                 } else {
@@ -185,13 +189,6 @@ impl Starter<'_> {
             | Stage::OpenFiles
             | Stage::Wait { .. } => {}
         }
-    }
-
-    fn cache_size(&self, now: Now) -> i64 {
-        let text = self.setup.settings.containers.text("DOCKER_IMAGE_CACHE_SIZE");
-        let text = text.and_then(|text| crate::classad::Expr::parse(text).ok());
-        let world = self.frozen(now);
-        text.and_then(|size| Context::new(&world).eval(&size).as_int()).unwrap_or(8)
     }
 
     /// Makes room for one more image, then pulls it.
@@ -278,11 +275,16 @@ impl Starter<'_> {
     }
 
     fn launch_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
-        if !self.container.pulled {
+        if failure.exception && self.container.pulled && self.has(Quirk::StarterExceptions) {
+            // The job is among the starter's by then, and it kills what it has.
+            let kill = self.container.docker.as_ref().map(|names| names.kill(9));
+            kill.into_iter().for_each(|kill| self.side_call(kill, out));
+        }
+        if !self.container.pulled || failure.exception {
             return self.container_failed(now, failure, out);
         }
         self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
-        out.push(Action::Tell(Notice::Warning(failure.text.to_string())));
+        out.push(Action::Tell(Notice::Warning(failure.reason())));
         let failure = StartFailure::new("Unable to Launch Container", hold_code::INVALID_DOCKER_IMAGE, 0);
         self.container_failed(now, failure, out);
     }
@@ -341,7 +343,7 @@ impl Starter<'_> {
     }
 
     fn architecture_known(&mut self, now: Now, output: &[u8], out: &mut Vec<Action>) {
-        let skips = self.with_inputs(now, |inputs| inputs.skips_architecture());
+        let skips = self.with_inputs(now, |inputs| inputs.flag("DOCKER_SKIP_IMAGE_ARCH_CHECK"));
         match skips {
             Some(Err(failure)) => self.container_failed(now, failure, out),
             Some(Ok(false)) if !docker_fits(output) => {

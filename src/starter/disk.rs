@@ -73,8 +73,11 @@ impl Starter<'_> {
         self.asked(now, Request::Hold(None), out);
     }
 
-    /// What a shadow is told, of a job whose files are transferred.
+    /// What a shadow is told of the scratch directory; how full it is, of a job whose files are transferred.
     pub(super) fn publish_disk(&self, ad: &mut ClassAd) {
+        if self.setup.moves.is_some() {
+            ad.set("ExecuteDirWasEncrypted", self.run.encrypted);
+        }
         let transfers = self.setup.moves.is_some() && self.setup.job.as_ref().is_ok_and(|job| job.transfers);
         let Some((bytes, entries)) = self.run.usage.disk.filter(|_| transfers) else { return };
         ad.set("DiskUsage", i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX));

@@ -19,7 +19,10 @@ pub enum Event {
     /// Everything is read; go.
     Begin,
     /// The scratch directory and the files in it are made.
-    ScratchMade,
+    ScratchMade {
+        /// Whether what is written there is encrypted.
+        encrypted: bool,
+    },
     /// They could not be made; whatever was made of them is removed by `RemoveScratch` as usual.
     ScratchFailed {
         /// Whether the directory that it was to be made in is not there at all.
@@ -127,7 +130,7 @@ impl Event {
     pub fn name(&self) -> &'static str {
         match self {
             Event::Begin => "begin",
-            Event::ScratchMade => "scratch made",
+            Event::ScratchMade { .. } => "scratch made",
             Event::ScratchFailed { .. } => "scratch failed",
             Event::WriteFailed { .. } => "write failed",
             Event::CallStarted { .. } => "call started",

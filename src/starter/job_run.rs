@@ -89,6 +89,8 @@ pub(super) struct JobRun {
     pub(super) update_due: Option<Tick>,
     /// The limit of its directory.
     pub(super) disk: DiskLimit,
+    /// Whether what is written there is encrypted.
+    pub(super) encrypted: bool,
 }
 
 /// Why the machine measures.

@@ -104,7 +104,7 @@ impl Knobs<'_> {
             encrypts: truth("ENCRYPT_EXECUTE_DIRECTORY", Moment::Start, false)?,
             private_shm: truth("MOUNT_PRIVATE_DEV_SHM", Moment::Child, default.private_shm)?,
             process_groups: truth("USE_PROCESS_GROUPS", Moment::Child, default.process_groups)?,
-            allow_scripts: text("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
+            allow_scripts: view.string("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
             enforce_disk: truth("STARTD_ENFORCE_DISK_LIMITS", Moment::Daemon, default.enforce_disk)?,
             snapshot: self.seconds("PID_SNAPSHOT_INTERVAL", None, Moment::Environment, default.snapshot)?,
             proportional: truth("USE_PSS", Moment::Environment, default.proportional)?,

@@ -158,6 +158,10 @@ impl Starter<'_> {
         // Also where none of the directories is there (c40 012).
         let private_shm = self.setup.settings.private_shm && mounts.is_some() && runtime == Runtime::Plain;
         let about = self.publication(&job, world, &self.temporary, &[]);
+        let group = limits::plan(&about, self.setup.no_groups.as_deref());
+        if let Some(failure) = group.failure {
+            return Err(failure);
+        }
         let planned = isolation::plan(&about, runtime != Runtime::Plain, self.setup.can_mount);
         let ((isolation, told), late) = match planned {
             Ok(planned) => (planned, late),
@@ -167,7 +171,6 @@ impl Starter<'_> {
         let late = late.or_else(|| isolation::network_fault(&isolation, self.setup.quirks));
         let process = process::job(&about, &self.setup.own_environment, mounts.unwrap_or_default());
         let process = process.map(|process| self.surrounded(process, (runtime, late), isolation, &about));
-        let group = limits::plan(&about, self.setup.no_groups.as_deref());
         out.extend(told.into_iter().map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason })));
         process.map(|process| self.in_group(JobProcess { private_shm, ..process }, group, out))
     }
@@ -315,7 +318,7 @@ impl Starter<'_> {
                     self.note_renice();
                 }
                 self.asked.end_fast();
-                out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
+                out.push(Action::Tell(Notice::NotStarted { reason: failure.reason() }));
                 self.report(failure, out);
                 others.for_each(|other| self.report(other, out));
                 self.all_jobs_done(now, out);
@@ -329,7 +332,7 @@ impl Starter<'_> {
                 self.asked.end_fast();
                 self.closing.excepted = true;
                 if matches!(self.phase, Phase::PreScript { .. }) {
-                    out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
+                    out.push(Action::Tell(Notice::NotStarted { reason: failure.reason() }));
                 }
                 self.report(failure, out);
                 others.for_each(|other| self.report(other, out));

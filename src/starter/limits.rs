@@ -9,8 +9,10 @@ use bstr::{BString, ByteSlice};
 
 use super::container::nvidia_devices;
 use super::environment::Publication;
-use crate::classad::{Context, Dialect, Expr, Value};
-use crate::config::{ValueError, View};
+use super::expression::{self, shown};
+use super::failure::StartFailure;
+use crate::classad::{Context, Dialect, Expr};
+use crate::config::{Setting, ValueError, View};
 use crate::job::attr;
 use crate::process::GroupSpec;
 use crate::quirks::Quirk;
@@ -23,6 +25,9 @@ const LOCAL_UNIVERSE: i64 = 12;
 /// Major number of the devices that the driver of NVIDIA makes.
 const NVIDIA: u32 = 195;
 
+const HARD: &str = "CGROUP_HARD_MEMORY_LIMIT_EXPR";
+const LOW: &str = "CGROUP_LOW_MEMORY_LIMIT";
+
 /// The knobs about control groups.
 #[derive(Clone, Debug)]
 pub struct GroupKnobs {
@@ -31,9 +36,9 @@ pub struct GroupKnobs {
     /// CGROUP_MEMORY_LIMIT_POLICY.
     pub policy: BString,
     /// CGROUP_HARD_MEMORY_LIMIT_EXPR, for the policy `custom`.
-    pub hard: Option<BString>,
+    pub hard: Option<Setting<BString>>,
     /// CGROUP_LOW_MEMORY_LIMIT, an expression.
-    pub low: Option<BString>,
+    pub low: Option<Setting<BString>>,
     /// DISABLE_SWAP_FOR_JOB.
     pub no_swap: bool,
     /// CREATE_CGROUP_WITHOUT_ROOT.
@@ -101,8 +106,8 @@ impl GroupKnobs {
         Ok(GroupKnobs {
             base: view.string("BASE_CGROUP")?.map(|setting| setting.value).unwrap_or_default(),
             policy: text("CGROUP_MEMORY_LIMIT_POLICY")?.unwrap_or(default.policy),
-            hard: text("CGROUP_HARD_MEMORY_LIMIT_EXPR")?,
-            low: text("CGROUP_LOW_MEMORY_LIMIT")?,
+            hard: view.string(HARD)?,
+            low: view.string(LOW)?,
             no_swap: truth("DISABLE_SWAP_FOR_JOB", default.no_swap)?,
             without_root: truth("CREATE_CGROUP_WITHOUT_ROOT", default.without_root)?,
             always_hold: truth("STARTER_ALWAYS_HOLD_ON_OOM", default.always_hold)?,
@@ -140,6 +145,8 @@ pub struct GroupPlan {
     pub told: Vec<(&'static str, String)>,
     /// Whether job or configuration ask for a limit.
     pub asked: bool,
+    /// A limit that is no number: 25.14 ends by an exception where it would make the group.
+    pub failure: Option<StartFailure>,
 }
 
 /// A limit and its reason.
@@ -194,10 +201,18 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
             plan.told.push(("no-cgroup", format!("{lost}: {why}")));
         }
         Some(_) => {}
+        None if plan.failure.is_some() => {}
         None => {
             (spec.name, plan.other_name) = names(about);
             plan.spec = Some(spec);
         }
+    }
+    // Without groups nobody reads it.
+    if let Some(failure) = plan.failure.take_if(|_| unavailable.is_some()) {
+        plan.told.push((
+            "group-limit",
+            format!("{}; where there are control groups no job starts", failure.reason()),
+        ));
     }
     plan
 }
@@ -254,21 +269,19 @@ fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
             because
         }
         b"custom" => {
-            let limit = knobs.hard.as_ref().map(|text| number(text, about));
-            spec.memory = limit.flatten().and_then(positive);
-            if spec.memory.is_none() {
-                let line = match (&knobs.hard, limit.flatten()) {
-                    (None, _) => "CGROUP_MEMORY_LIMIT_POLICY is custom and CGROUP_HARD_MEMORY_LIMIT_EXPR is not set: no limit of memory".to_owned(),
-                    (Some(_), Some(number)) => {
-                        format!("CGROUP_HARD_MEMORY_LIMIT_EXPR gives {number}: no limit of memory")
-                    }
-                    (Some(text), None) => {
-                        format!("CGROUP_HARD_MEMORY_LIMIT_EXPR gives no number: no limit of memory: {text}")
-                    }
-                };
-                plan.told.push(("custom-memory-limit", line));
-            }
-            "CGROUP_HARD_MEMORY_LIMIT_EXPR"
+            let limit = knobs.hard.as_ref().and_then(|setting| plan.number(about, (HARD, setting, i64::MIN)));
+            spec.memory = limit.and_then(positive);
+            let line = match (&knobs.hard, limit) {
+                (None, _) => Some(format!(
+                    "CGROUP_MEMORY_LIMIT_POLICY is custom and {HARD} is not set: no limit of memory"
+                )),
+                (Some(setting), Some(number)) if spec.memory.is_none() => {
+                    Some(format!("{} gives {number}: no limit of memory", shown(HARD, setting)))
+                }
+                _ => None,
+            };
+            plan.told.extend(line.map(|line| ("custom-memory-limit", line)));
+            HARD
         }
         // `none`, and whatever else stands there, the `soft` of old manuals too.
         other => {
@@ -296,21 +309,36 @@ fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
             });
         }
     }
-    if let Some(bytes) = knobs.low.as_ref().and_then(|text| number(text, about)).and_then(positive) {
-        spec.memory_low = Some(bytes);
-        let value = format!("{bytes} bytes");
-        plan.because.push(GroupLimit { of: "memory left to it", value, because: "CGROUP_LOW_MEMORY_LIMIT" });
+    // 25.14 asks this one first.
+    let Some(setting) = &knobs.low else { return };
+    let earlier = plan.failure.take();
+    let low = plan.number(about, (LOW, setting, 0));
+    plan.failure = plan.failure.take().or(earlier);
+    spec.memory_low = low.and_then(positive);
+    match (spec.memory_low, low) {
+        (Some(bytes), _) => {
+            let value = format!("{bytes} bytes");
+            plan.because.push(GroupLimit { of: "memory left to it", value, because: LOW });
+        }
+        (None, Some(number)) if number < 0 => {
+            plan.told.push((
+                "low-memory-limit",
+                format!("{} gives {number}: no memory is kept for the job", shown(LOW, setting)),
+            ));
+        }
+        _ => {}
     }
 }
 
-/// An expression over slot and job as `param_longlong` takes it: numbers and truth values count, reals are cut.
-fn number(text: &[u8], about: &Publication<'_>) -> Option<i64> {
-    let expression = Expr::parse_with(text, Dialect::of(about.world)).ok()?;
-    match Context::new(about.world).my(about.machine).target(about.ad).eval(&expression) {
-        Value::Int(number) => Some(number),
-        Value::Real(number) => Some(number as i64),
-        Value::Bool(truth) => Some(i64::from(truth)),
-        _ => None,
+impl GroupPlan {
+    /// A limit that is an expression over slot and job.
+    fn number(
+        &mut self,
+        about: &Publication<'_>,
+        (name, setting, least): (&'static str, &Setting<BString>, i64),
+    ) -> Option<i64> {
+        let read = expression::whole(about, name, setting, least);
+        read.map_err(|failure| self.failure = Some(failure)).ok()
     }
 }
 

@@ -225,6 +225,7 @@ impl<'w> Starter<'w> {
         let to = self.phase.name();
         debug_assert!(phase::is_known(from, name, to), "no way from {from} by {name} to {to}");
         self.periodic_update(now, &mut out);
+        self.tell_remarks(&mut out);
         self.set_alarm(now, &mut out);
         out
     }
@@ -232,7 +233,10 @@ impl<'w> Starter<'w> {
     fn handle(&mut self, now: Now, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.begin(now, out),
-            Event::ScratchMade => self.scratch_made(now, out),
+            Event::ScratchMade { encrypted } => {
+                self.run.encrypted = encrypted;
+                self.scratch_made(now, out);
+            }
             Event::ScratchFailed { no_execute, reason } => self.scratch_failed(now, no_execute, &reason, out),
             Event::WriteFailed { path, reason } => self.write_failed(&path, &reason, out),
             Event::CallStarted { call, pid } => {

@@ -26,6 +26,7 @@ pub mod ending;
 pub mod environment;
 mod event;
 mod exception;
+mod expression;
 mod failure;
 pub mod hooks;
 mod isolation;

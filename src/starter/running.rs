@@ -385,6 +385,7 @@ impl Starter<'_> {
     fn update_of_script(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         let mut update = ClassAd::new();
         self.scripts.publish(&mut update);
+        self.publish_disk(&mut update);
         if let Exit::Code(code) = exit {
             update.set("ExitCode", i64::from(code));
         }

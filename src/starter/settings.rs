@@ -10,6 +10,7 @@ use super::container::ContainerKnobs;
 use super::isolation::IsolationKnobs;
 use super::java::JavaKnobs;
 use super::limits::GroupKnobs;
+use crate::config::Setting;
 use crate::text::environment::Filter;
 
 /// The knobs of the starter, converted and with their defaults. The names of the knobs stand in the fields' texts.
@@ -62,7 +63,7 @@ pub struct Settings {
     /// USE_PROCESS_GROUPS: a session for each job.
     pub process_groups: bool,
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
-    pub allow_scripts: Option<BString>,
+    pub allow_scripts: Option<Setting<BString>>,
     /// STARTD_ENFORCE_DISK_LIMITS: more than the slot's Disk is not written.
     pub enforce_disk: bool,
     /// PID_SNAPSHOT_INTERVAL: how often the processes of a job are looked at.

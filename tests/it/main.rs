@@ -88,6 +88,7 @@ mod slot_usage;
 mod standard_output;
 mod starter;
 mod starter_attacks;
+mod starter_container_knobs;
 mod starter_containers;
 mod starter_control;
 mod starter_credentials;

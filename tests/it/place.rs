@@ -6,11 +6,16 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::sandbox::write_executable;
+
+/// After which a program hangs.
+const PATIENCE: Duration = Duration::from_secs(200);
 
 /// The account that jobs run as when we are root.
 const NOBODY: u32 = 65534;
@@ -125,7 +130,7 @@ impl Place {
     }
 
     pub(crate) fn finish(&self, child: Child) -> Ran {
-        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        let Output { status, stdout, stderr } = ended(child);
         assert_eq!(status.signal(), None, "{}", String::from_utf8_lossy(&stderr));
         let left: Vec<_> = fs::read_dir(self.path("execute")).unwrap().flatten().map(|e| e.path()).collect();
         Ran {
@@ -144,6 +149,21 @@ impl Place {
         self.give("iwd/pipe");
         path
     }
+}
+
+/// How a program ended. One that does not is killed at last: its test fails with what it said instead of standing still.
+fn ended(child: Child) -> Output {
+    let pid = Pid::from_raw(child.id().cast_signed());
+    let (done, waits) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(done);
+    watch.join().unwrap();
+    output
 }
 
 /// Waits until somebody writes into the pipe and closes it; what was written.

@@ -31,7 +31,8 @@ rmi) echo "docker rmi $2" >> $calls; : > $state/images ;;
 create) echo "docker create" >> $calls; [ -z "$DOCKER_CONFIG" ] || cat $DOCKER_CONFIG/config.json > $state/create.config; printf '%s\n' "$@" > $state/created
     [ ! -e $state/nocreate ] || { printf 'bad\noption\n' >&2; exit 125; } ;;
 start) echo "docker start" >> $calls
-    sh $state/job & echo $! > $state/pid
+    # Whoever hears of the job finds its process here.
+    sh -c "echo \$\$ > $state/pid; exec sh $state/job" &
     wait $!; code=$?
     [ -e $state/code ] || echo $code > $state/code
     exit $code ;;

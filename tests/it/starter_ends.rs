@@ -17,6 +17,8 @@ use htc_hooks::time::{Now, Tick};
 use htc_hooks::transfer::{Failure, Transferred, Way, When};
 use htc_hooks::world::World;
 
+use crate::starter_machine::setting;
+
 const BEGIN: Now = Now { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
 
 /// Where the end comes: what is under way then does not end by itself.
@@ -153,7 +155,7 @@ fn machine(world: &RealWorld, stage: Stage) -> Starter<'_> {
         manifest: None,
         ip: "host".to_owned(),
     };
-    let settings = Settings { allow_scripts: Some("True".into()), ..Settings::default() };
+    let settings = Settings { allow_scripts: Some(setting("True")), ..Settings::default() };
     Starter::new(Setup { settings, hooks, moves: Some(moves), ..Setup::alone(world, ad, job, scratch) })
 }
 
@@ -291,7 +293,7 @@ impl<'w> Played<'w> {
                 let fails = self.stage == Stage::Scratch && self.end == End::DiskFull;
                 let answer = match fails {
                     true => Event::ScratchFailed { no_execute: false, reason: "no space".to_owned() },
-                    false => Event::ScratchMade,
+                    false => Event::ScratchMade { encrypted: false },
                 };
                 self.at_once(Stage::Scratch, answer);
             }

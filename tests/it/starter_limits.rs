@@ -169,7 +169,7 @@ fn members(group: &Path) -> Vec<i32> {
 }
 
 #[test]
-fn words_that_set_no_limit_are_told_and_so_is_an_expression_without_a_number() {
+fn words_that_set_no_limit_are_told() {
     let Some(base) = Base::new("words") else { return };
     let ad = format!(
         "{}\nRequestMemory = 4",
@@ -184,12 +184,37 @@ fn words_that_set_no_limit_are_told_and_so_is_an_expression_without_a_number() {
     assert_eq!(soft.status, 0, "{}", soft.told);
     let custom =
         "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.RequestMemory * ";
-    let none = base.place().knob(&format!("{custom} Nothing")).run(&ad);
-    assert!(none.told.contains("CGROUP_HARD_MEMORY_LIMIT_EXPR gives no number"), "{}", none.told);
+    let none = base.place().knob(&format!("{custom} -1")).run(&ad);
+    assert!(none.told.contains("TARGET.RequestMemory *  -1 gives -4: no limit of memory"), "{}", none.told);
     assert_eq!(none.status, 0, "{}", none.told);
     let held = base.place().knob(&format!("{custom} 1.5")).run(&ad);
     assert!(held.told.contains("limited: memory 6 MiB"), "{}", held.told);
     assert!(held.has("VacateReasonCode = 34"), "{}{}", held.ad, held.told);
+}
+
+/// 25.14 ends by an exception where it makes the group (`param_longlong`).
+#[test]
+fn a_limit_that_is_no_number_starts_no_job_where_groups_are_made() {
+    let custom = "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.No";
+    let least = i64::MIN;
+    for (knobs, words) in [
+        ("CGROUP_LOW_MEMORY_LIMIT = foo(", "Invalid expression for CGROUP_LOW_MEMORY_LIMIT (foo() in condor configuration.  Please set it to an integer expression in the range 0 to 9223372036854775807 (default 0).".to_owned()),
+        (custom, format!("Invalid result (not an integer) for CGROUP_HARD_MEMORY_LIMIT_EXPR (TARGET.No) in condor configuration.  Please set it to an integer expression in the range {least} to 9223372036854775807 (default 0).")),
+    ] {
+        let job = format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls"));
+        if let Some(base) = Base::new("numbers") {
+            let place = base.place().knob(knobs);
+            let ran = place.run(&job);
+            assert_eq!((ran.status, ran.calls.as_str()), (1, "prepare\nexit evict\n"), "{}", ran.told);
+            assert!(ran.told.contains(&format!("{words} (")) && ran.told.contains(", line "), "{}", ran.told);
+            let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+            assert!(!log.contains("001 ") && log.contains(&words), "{log}");
+        }
+        // No groups are wanted: nobody asks for their limits.
+        let place = Place::new().noting().knob(&format!("BASE_CGROUP =\n{knobs}"));
+        let ran = place.run(&job);
+        assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
+    }
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bstr::BString;
 use htc_hooks::classad::{ClassAd, format::long};
+use htc_hooks::config::{Origin, Setting};
 use htc_hooks::hook::HookType;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
@@ -40,7 +42,7 @@ fn begun<'w>(
     let alone = Setup::alone(world, ad, job, scratch);
     let mut machine = Starter::new(Setup { quirks, settings, hooks, can_mount: true, ..alone });
     drop(machine.step(NOW, Event::Begin));
-    let out = machine.step(NOW, Event::ScratchMade);
+    let out = machine.step(NOW, Event::ScratchMade { encrypted: false });
     (machine, out)
 }
 
@@ -69,8 +71,14 @@ fn ended(exit: Exit) -> Event {
     Event::process_ended(exit, FamilyUsage::default())
 }
 
+/// A value that somebody has set.
+pub(crate) fn setting(text: &str) -> Setting<BString> {
+    let origin = Origin { name: "X".into(), source: "a file".into(), line: Some(1), template: None };
+    Setting { value: text.into(), raw: text.into(), origin }
+}
+
 fn scripts() -> Settings {
-    Settings { allow_scripts: Some("True".into()), ..Settings::default() }
+    Settings { allow_scripts: Some(setting("True")), ..Settings::default() }
 }
 
 #[test]

@@ -12,8 +12,8 @@ use crate::classad::Value;
 use crate::config::View;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::starter::{CarriageKnobs, Probing, condor_identity};
-use crate::starter::JavaKnobs;
 use crate::starter::container::ContainerKnobs;
+use crate::starter::{JavaKnobs, StartFailure};
 use crate::transfer::Plugins;
 use crate::world::World;
 
@@ -22,12 +22,16 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;
     let view = config.view(&world);
-    let networking = !view.flag("NO_JOB_NETWORKING", false);
+    let flag = |name: &str, usual: bool| match view.boolean(name) {
+        Ok(set) => Ok(set.map_or(usual, |setting| setting.value)),
+        Err(error) => Err(Problem::unreadable(StartFailure::of_setting(&error).reason())),
+    };
+    let networking = !flag("NO_JOB_NETWORKING", false)?;
+    let urls = flag("ENABLE_URL_TRANSFERS", true)?;
     let sshd = view.text("SSH_TO_JOB_SSHD");
     let sshd = sshd.unwrap_or_else(|| "/usr/sbin/sshd".into());
     let has_sshd = world.may_execute(sshd.to_path_lossy().as_ref());
     let mut stdout = std::io::stdout().lock();
-    let urls = view.flag("ENABLE_URL_TRANSFERS", true);
     writeln!(stdout, "HasFileTransfer = True")?;
     if urls {
         writeln!(stdout, "HasJobTransferPlugins = True")?;
@@ -51,9 +55,12 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     let mut found = probing.java(&java_knobs).context("cannot ask java")?;
     found.push(("HasVM", Value::Bool(false)));
     found.push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
-    found.extend(
-        probing.capabilities(&knobs, cli.quirks.quirks).context("cannot ask the runtimes of containers")?,
-    );
+    let asked = probing.capabilities(&knobs, cli.quirks.quirks);
+    let (runtimes, failure) = asked.context("cannot ask the runtimes of containers")?;
+    if let Some(failure) = failure {
+        return Err(Problem::unreadable(failure.reason()).into());
+    }
+    found.extend(runtimes);
     if urls {
         let methods = plugin_methods(&view, &probing, session, &world)?;
         if !methods.is_empty() {

@@ -137,7 +137,7 @@ impl Case {
             ..alone
         });
         drop(machine.step(now, Event::Begin));
-        let mut out = machine.step(now, Event::ScratchMade);
+        let mut out = machine.step(now, Event::ScratchMade { encrypted: false });
         if self.before_job {
             return match is_exit {
                 true => None,

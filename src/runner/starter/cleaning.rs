@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
-use nix::libc;
 
 use super::probe::Probing;
 use super::state_file;
@@ -360,7 +359,7 @@ fn remove_volume(starter: i32, (group, name): (&str, &str), told: &mut Vec<Clean
     let device = volume.device();
     let of_it = |mount: &&mounts::Mount| mount.source.to_path_lossy() == device.as_path();
     for mount in mounts::list().iter().filter(of_it) {
-        unmount(&mount.target, told);
+        told_of_mount(&mount.target, mounts::unmount(mount), told);
     }
     if fs::symlink_metadata(&device).is_err() {
         return;
@@ -436,18 +435,19 @@ fn kill_tracked(gid: u32, since: u64, uid: u32, told: &mut Vec<Cleaned>) {
     }
 }
 
-/// Takes away what is mounted below a directory, the innermost first, and never through a link.
+/// Takes away what is mounted on a directory and below it.
 fn unmount(below: &Path, told: &mut Vec<Cleaned>) {
-    let all = mounts::list();
-    for mount in all.iter().rev().filter(|mount| mount.target.starts_with(below)) {
-        let flags =
-            nix::mount::MntFlags::MNT_DETACH | nix::mount::MntFlags::from_bits_retain(libc::UMOUNT_NOFOLLOW);
-        let target = mount.target.display();
-        match nix::mount::umount2(&mount.target, flags) {
-            Ok(()) => told.push(done(format!("unmounted '{target}'"))),
-            Err(errno) => told.push(stays(format!("cannot unmount '{target}': {errno}"))),
-        }
+    for (target, result) in mounts::unmount_below(below) {
+        told_of_mount(&target, result, told);
     }
+}
+
+fn told_of_mount(target: &Path, result: nix::Result<()>, told: &mut Vec<Cleaned>) {
+    let target = target.display();
+    told.push(match result {
+        Ok(()) => done(format!("unmounted '{target}'")),
+        Err(errno) => stays(format!("cannot unmount '{target}': {errno}")),
+    });
 }
 
 #[cfg(test)]

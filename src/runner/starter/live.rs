@@ -423,11 +423,13 @@ impl Live<'_> {
         let ad = all.iter().find(|file| file.name == ".job.ad").map_or(&[][..], |file| &file.bytes);
         self.begin_state(ad);
         let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.clone());
+        let is_encrypted = volume.as_ref().is_some_and(|volume| volume.encrypted);
         if let Some(LogicalVolume { group, name, .. }) = volume {
             self.note_left(&Left::Volume { group: group.to_string(), name: name.to_string() });
         }
         let event = match self.job.sandbox.make() {
             Ok(no_volume) => {
+                let encrypted = is_encrypted && no_volume.is_none();
                 if let Some(why) = no_volume {
                     self.warn(format!(
                         "the job's directory is watched, and not a file system of its own: {why}"
@@ -435,7 +437,7 @@ impl Live<'_> {
                 }
                 all.iter().for_each(|file| self.write_file(file));
                 match self.lay_credentials() {
-                    Ok(()) => Event::ScratchMade,
+                    Ok(()) => Event::ScratchMade { encrypted },
                     Err(error) => Event::ScratchFailed {
                         no_execute: false,
                         reason: format!("cannot lay the job's tokens into its scratch directory: {error}"),
@@ -452,7 +454,7 @@ impl Live<'_> {
             },
         };
         // The file of updates is there from the start, empty (s32 case 08).
-        if event == Event::ScratchMade {
+        if matches!(event, Event::ScratchMade { .. }) {
             self.write_update(b"");
         }
         self.events.push_back(event);

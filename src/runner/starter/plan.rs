@@ -231,10 +231,7 @@ impl<'w, 'v> Planning<'w, 'v> {
         const KNOB: &str = "ENCRYPT_EXECUTE_DIRECTORY";
         const OF_JOB: &str = "EncryptExecuteDirectory";
         let of_job = Context::new(self.request.world).my(&self.request.ad).boolean(OF_JOB) == Some(true);
-        let asker = truth(KNOB)?.map(|setting| {
-            let place = setting.origin.to_string().replace("<Over>", "command line");
-            format!("{KNOB} ({place})")
-        });
+        let asker = truth(KNOB)?.map(|setting| format!("{KNOB} ({})", setting.origin.told()));
         Ok(asker.or(of_job.then(|| OF_JOB.into())))
     }
 

@@ -13,8 +13,8 @@ use crate::os::{self, Reactor, clock};
 use crate::process::{ChildSpec, Exit, Identity, Session, Stdio};
 use crate::quirks::Quirks;
 use crate::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
-use crate::starter::JavaKnobs;
 use crate::starter::container::{Actor, Capabilities, ContainerKnobs, Probe, ToolCall, Variables};
+use crate::starter::{JavaKnobs, StartFailure};
 use crate::world::World;
 
 /// How much of an answer is kept, in bytes.
@@ -45,11 +45,15 @@ impl<'a> Probing<'a> {
         Probing::new(&DaemonEnvironment::of_program(world, &ConfigChoice::default()), None, world)
     }
 
-    /// Asks the runtimes of containers, one question after the other.
+    /// Asks the runtimes of containers, one question after the other. The second is the setting at which 25.14 would end.
     ///
     /// # Errors
     /// The system can wait for nobody.
-    pub fn capabilities(&self, knobs: &ContainerKnobs, quirks: Quirks) -> io::Result<Capabilities> {
+    pub fn capabilities(
+        &self,
+        knobs: &ContainerKnobs,
+        quirks: Quirks,
+    ) -> io::Result<(Capabilities, Option<StartFailure>)> {
         let namespace = std::fs::metadata("/proc/self/ns/user").ok().map(|status| status.ino());
         let mut probe = Probe::new(knobs, namespace, quirks, self.world);
         let (mut exit, mut output) = (None, Vec::new());

@@ -169,7 +169,8 @@ impl<'a> Rehearsal<'a> {
                 for words in making.iter().chain(&all) {
                     self.say(format!("run {}", shown(words)));
                 }
-                self.events.push_back(Event::ScratchMade);
+                let encrypted = volume.is_some_and(|volume| volume.encrypted);
+                self.events.push_back(Event::ScratchMade { encrypted });
             }
             Action::Call(call) => self.call(call),
             Action::StartProcess(process) => self.start(&process),

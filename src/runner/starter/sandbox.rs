@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::volume::{self, Limited};
 use crate::os::files::{self, Directory, make_directory};
 use crate::os::identity::acting_as;
-use crate::os::tree;
+use crate::os::{mounts, tree};
 use crate::process::Identity;
 use crate::starter::File;
 
@@ -151,6 +151,10 @@ impl Sandbox {
         }
         if self.volume.as_ref().is_some_and(|volume| volume.remove(&self.top).is_err()) {
             return vec![self.top.clone(), volume::image_of(&self.top)];
+        }
+        if nix::unistd::geteuid().is_root() {
+            // What a job has mounted there and left. What stays of it is told as a part of the directory.
+            drop(mounts::unmount_below(&self.top));
         }
         let mut remains = tree::remove_tree(&self.top);
         if !remains.is_empty() && self.owner.is_some() {

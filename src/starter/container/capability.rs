@@ -11,10 +11,10 @@ use bstr::{BString, ByteSlice};
 use super::knobs::ContainerKnobs;
 use super::singularity::{Version, test_line};
 use super::tool::{Actor, LIMIT, ToolCall, Variables};
-use crate::classad::{ClassAd, Value};
+use crate::classad::Value;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
-use crate::starter::ending::is_true;
+use crate::starter::failure::StartFailure;
 use crate::world::World;
 
 /// Attributes in the order in which they are printed.
@@ -42,6 +42,8 @@ pub struct Probe<'a> {
     complaint: BString,
     docker_worked: bool,
     found: Capabilities,
+    limit: Duration,
+    failure: Option<StartFailure>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +84,14 @@ impl<'a> Probe<'a> {
             complaint: BString::default(),
             docker_worked: false,
             found: Capabilities::new(),
+            limit: LIMIT,
+            failure: None,
         }
     }
 
-    /// What was found out.
-    pub fn finish(self) -> Capabilities {
-        self.found
+    /// What was found out, and the setting at which 25.14 would have ended before it told anything.
+    pub fn finish(self) -> (Capabilities, Option<StartFailure>) {
+        (self.found, self.failure)
     }
 
     /// The next question, given how the last one ended (`None`: not at all) and what it wrote.
@@ -96,9 +100,10 @@ impl<'a> Probe<'a> {
         match self.step {
             Step::Begin => self.docker(Step::DockerVersion, &["-v"]).or_else(|| self.begin_singularity()),
             Step::DockerVersion if success && is_docker(output) => self.docker(Step::DockerInfo, &["info"]),
-            Step::DockerInfo if success => match self.truth("DOCKER_PERFORM_TEST", true) {
-                true => self.load_test(),
-                false => self.docker(Step::DockerVersionAgain, &["-v"]),
+            Step::DockerInfo if success => match self.knobs.flag("DOCKER_PERFORM_TEST") {
+                Ok(true) => self.load_test(),
+                Ok(false) => self.docker(Step::DockerVersionAgain, &["-v"]),
+                Err(failure) => self.failed(failure),
             },
             // Its status is not looked at, only that it says something.
             Step::DockerLoad if !output.is_empty() => self.run_test(),
@@ -131,10 +136,11 @@ impl<'a> Probe<'a> {
         self.knobs.text(name).cloned().unwrap_or_default()
     }
 
-    fn truth(&self, name: &str, default: bool) -> bool {
-        let nothing = ClassAd::new();
-        let text = self.knobs.text(name);
-        text.and_then(|text| is_true(text, &nothing, &nothing, self.world)).unwrap_or(default)
+    /// An exception of 25.14, which finds out nothing more then.
+    fn failed(&mut self, failure: StartFailure) -> Option<ToolCall> {
+        self.failure = Some(failure);
+        self.step = Step::Done;
+        None
     }
 
     /// A call of DOCKER, if that is there.
@@ -203,11 +209,13 @@ impl<'a> Probe<'a> {
     }
 
     fn first_try(&mut self) -> Option<ToolCall> {
-        let nothing = ClassAd::new();
-        let set = self.knobs.text("SINGULARITY_USE_PID_NAMESPACES");
-        let set = set.and_then(|text| is_true(text, &nothing, &nothing, self.world));
+        let (set, _) = self.knobs.pid_namespaces(self.world);
         self.contained = set.unwrap_or(true);
         self.may_retry = set.is_none();
+        match self.knobs.number("SINGULARITY_TEST_SANDBOX_TIMEOUT") {
+            Ok(seconds) => self.limit = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+            Err(failure) => return self.failed(failure),
+        }
         Some(self.attempt(Step::Sandbox))
     }
 
@@ -222,11 +230,9 @@ impl<'a> Probe<'a> {
         let mut words = vec![BString::from("exec")];
         words.extend(contained.iter().map(|word| BString::from(*word)));
         words.extend([BString::from(image), command.into()]);
-        let seconds = self.knobs.text("SINGULARITY_TEST_SANDBOX_TIMEOUT");
-        let seconds = seconds.and_then(|text| text.to_str().ok()?.trim().parse().ok());
         ToolCall {
             variables: Variables::These(Vec::new()),
-            limit: seconds.map_or(LIMIT, Duration::from_secs),
+            limit: self.limit,
             ..ToolCall::new(&[self.text("SINGULARITY")], words, Actor::Daemon)
         }
     }
@@ -321,7 +327,8 @@ mod tests {
             asked.push(call.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             (exit, output) = (Some(Exit::Code(code)), text);
         }
-        let found = probe.finish();
+        let (found, failure) = probe.finish();
+        assert_eq!(failure, None);
         (asked, found.iter().map(|(name, value)| format!("{name} = {}", value.unparse())).collect())
     }
 

@@ -2,12 +2,11 @@
 //!
 //! Reference: `Starter::SpawnJob` of `starter.cpp`, `Singularity::job_enabled` of `singularity.cpp`.
 
-use bstr::{BString, ByteSlice};
-
 use super::plan::Passed;
 use super::surroundings::Inputs;
 use crate::classad::ClassAd;
 use crate::job::attr;
+use crate::starter::expression::shown;
 use crate::starter::failure::StartFailure;
 use crate::starter::java::JAVA_UNIVERSE;
 use crate::starter::not_done;
@@ -63,7 +62,7 @@ pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
     if let Some(told) = not_done::refused(inputs.about.ad, inputs.about.world) {
         return Err(StartFailure::new(told, 0, 0));
     }
-    let wants = |name: &str| inputs.job().boolean(name).unwrap_or(false);
+    let wants = |name: &str| inputs.job_truth(name);
     let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
     let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(JAVA_UNIVERSE);
     // A java job is none for docker, nor does the configuration put it anywhere else (`Starter::SpawnJob`).
@@ -86,6 +85,8 @@ pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
     } else if let Some(runtime) = default_container(inputs, has_docker, &mut choice)? {
         return Ok(choice.chosen(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));
     }
+    // Asked for every job that is no one of docker's.
+    inputs.flag("SINGULARITY_USE_LAUNCHER").map_err(StartFailure::after_event)?;
     for name in ["WantSIF", "WantSandboxImage", "WantDockerImage"] {
         if wants(name) {
             return Ok(choice.chosen(Runtime::Singularity, name));
@@ -103,6 +104,9 @@ pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
     Ok(choice)
 }
 
+/// The image of jobs that have none.
+const IMAGE: &str = "DEFAULT_CONTAINER_IMAGE";
+
 /// What the configuration puts a job into that asks for nothing.
 fn default_container(
     inputs: &Inputs<'_>,
@@ -113,9 +117,14 @@ fn default_container(
         choice.passed("USE_DEFAULT_CONTAINER", "is not true for this job");
         return Ok(None);
     }
-    let image = inputs.knobs().text("DEFAULT_CONTAINER_IMAGE").and_then(|text| inputs.string_of(text));
-    let Some(image) = image else {
-        choice.passed("DEFAULT_CONTAINER_IMAGE", "gives no string");
+    let Some(image) = inputs.string(IMAGE, "the job is put into no container") else {
+        let unset = inputs.knobs().setting(IMAGE).is_none();
+        if let (true, Some(asking)) = (unset, inputs.knobs().setting("USE_DEFAULT_CONTAINER")) {
+            let asking = shown("USE_DEFAULT_CONTAINER", asking);
+            inputs
+                .remark(IMAGE, format!("{asking}, and {IMAGE} is not set: the job is put into no container"));
+        }
+        choice.passed(IMAGE, "gives no string");
         return Ok(None);
     };
     let given = &mut choice.given;
@@ -127,14 +136,4 @@ fn default_container(
     given.set(if image.ends_with(b".sif") { "WantSIF" } else { "WantSandboxImage" }, true);
     given.set("ContainerImage", image);
     Ok(Some(Runtime::Singularity))
-}
-
-/// What `param_boolean` ends a daemon with.
-pub fn no_truth_value(knob: &str, text: &[u8], default: bool) -> StartFailure {
-    let default = if default { "True" } else { "False" };
-    StartFailure::exception(BString::from(format!(
-        "{knob} in the condor configuration  is not a valid boolean (\"{}\").  Please set it to True or False \
-             (default is {default})",
-        text.as_bstr()
-    )))
 }

@@ -86,14 +86,14 @@ impl DockerNames {
     /// No DOCKER, no image, no user to keep it for.
     pub fn find(inputs: &Inputs<'_>) -> Result<Self, StartFailure> {
         let named = ["DockerImage", "ContainerImage"];
-        let mut found = named.iter().filter_map(|name| inputs.job().string(name).map(|image| (image, *name)));
+        let mut found = named.iter().filter_map(|name| inputs.job_string(name).map(|image| (image, *name)));
         let Some((image, image_from)) = found.next() else {
             let text = "Neither DockerImage nor ContainerImage defined in job ad, unable to start job.";
             return Err(StartFailure::silent(text));
         };
         let program = docker_program(inputs.knobs())?;
         let image = with_tag(image.strip_prefix(b"docker://").unwrap_or(&image));
-        let trusting = inputs.truth("DOCKER_TRUST_LOCAL_IMAGES", false)?;
+        let trusting = inputs.flag("DOCKER_TRUST_LOCAL_IMAGES")?;
         let own = match trusting {
             true => image.clone(),
             false => {

@@ -11,8 +11,8 @@ use super::choice::Runtime;
 use super::docker::DockerNames;
 use super::plan::{CommandLine, ContainerPlan, Limit, Mount};
 use super::surroundings::Inputs;
-use crate::classad::{Context, Dialect, Expr, Value};
 use crate::job::attr;
+use crate::starter::expression::{self, shown};
 use crate::starter::failure::StartFailure;
 use crate::text::arguments;
 use crate::text::environment::Environment;
@@ -33,24 +33,28 @@ pub fn create(
     environment: Environment,
 ) -> Result<ContainerPlan, StartFailure> {
     let mut line = CommandLine::default();
+    // Before all else, as 25.14 does: a condition without a truth value ends it first (`buildExtraVolumes`).
+    let (volumes, directories) = volumes(inputs, &mut line)?;
     let mut limits = Vec::new();
     line.add(names.program.iter().cloned(), "DOCKER");
     line.add(["create"], "the container is made first and started then");
     processors(inputs, &mut line, &mut limits);
     memory(inputs, &mut line, &mut limits);
     let capabilities = ["--cap-drop=all", "--cap-add=SYS_PTRACE", "--security-opt", "no-new-privileges"];
-    inputs.option("DOCKER_DROP_ALL_CAPABILITIES", true, &capabilities, &mut line)?;
-    inputs.option("DOCKER_RUN_UNDER_INIT", true, &["--init"], &mut line)?;
+    const CAPABILITIES: &str = "DOCKER_DROP_ALL_CAPABILITIES";
+    optional((CAPABILITIES, inputs.truth(CAPABILITIES, true)?), &capabilities, &mut line);
+    let flag = |knob: &'static str| inputs.flag(knob).map(|set| (knob, set));
+    optional(flag("DOCKER_RUN_UNDER_INIT")?, &["--init"], &mut line);
     line.add(
         ["--name".into(), names.container.clone()],
         "ClusterId, ProcId, the slot and the starter's process",
     );
     line.add(["--label=org.htcondorproject=True"], "containers of HTCondor are known by it");
-    inputs.option("DOCKER_LOG_DRIVER_NONE", true, &["--log-driver", "none"], &mut line)?;
+    optional(flag("DOCKER_LOG_DRIVER_NONE")?, &["--log-driver", "none"], &mut line);
     for entry in environment.entries() {
         line.add(["-e".into(), entry], "the job's environment");
     }
-    let (mounts, directories) = volumes(inputs, &mut line)?;
+    let mounts = add_volumes(volumes, &mut line);
     devices(inputs, &mut line)?;
     line.add(["--workdir".into(), inputs.about.job.iwd.clone()], "Iwd");
     user(inputs, &mut line)?;
@@ -58,10 +62,10 @@ pub fn create(
     ports(inputs, &mut line)?;
     pull_policy(inputs, &mut line);
     extra_arguments(inputs, &mut line)?;
-    shared_memory(inputs, &mut line, &mut limits);
+    shared_memory(inputs, &mut line, &mut limits)?;
     let mut words = command.iter().cloned();
     let program = words.next().filter(|command| !command.is_empty());
-    let overrides = inputs.job().boolean("DockerOverrideEntrypoint").unwrap_or(false);
+    let overrides = inputs.job_truth("DockerOverrideEntrypoint");
     match program {
         Some(program) if overrides => {
             line.add(["--entrypoint".into(), program], "DockerOverrideEntrypoint, Cmd");
@@ -116,26 +120,37 @@ fn memory(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<Limit>) 
 }
 
 /// `/dev/shm`, where the knob is an integer for this slot and job.
-fn shared_memory(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<Limit>) {
+fn shared_memory(
+    inputs: &Inputs<'_>,
+    line: &mut CommandLine,
+    limits: &mut Vec<Limit>,
+) -> Result<(), StartFailure> {
     const KNOB: &str = "DOCKER_SHM_SIZE";
-    let Some(text) = inputs.knobs().text(KNOB) else { return line.pass(KNOB, "is not set") };
-    let context = Context::new(inputs.about.world).my(inputs.about.machine).target(inputs.about.ad);
-    let size = match Expr::parse_with(text.trim(), Dialect::of(inputs.about.world))
-        .map(|expression| context.eval(&expression))
-    {
-        Ok(Value::Int(size)) => size,
-        Ok(Value::Real(size)) => size as i64,
-        Ok(Value::Bool(size)) => i64::from(size),
-        _ => return line.pass(KNOB, format!("'{text}' gives no number")),
+    let Some(setting) = inputs.knobs().setting(KNOB) else {
+        line.pass(KNOB, "is not set");
+        return Ok(());
     };
-    line.add(["--shm-size".to_owned(), size.to_string()], KNOB);
-    limit("shared memory", size.to_string(), KNOB, limits);
+    let size = expression::whole(inputs.about, KNOB, setting, i64::MIN)?.to_string();
+    line.add(["--shm-size".to_owned(), size.clone()], KNOB);
+    limit("shared memory", size, KNOB, limits);
+    Ok(())
 }
 
-/// What is seen inside: the slot's directory, Iwd, MOUNT_UNDER_SCRATCH, what the administrator names. Equal ones are given
-/// once.
-fn volumes(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(Vec<Mount>, Vec<PathBuf>), StartFailure> {
-    let mut all: Vec<(BString, String)> = Vec::new();
+/// Words that a knob decides about.
+fn optional((knob, set): (&'static str, bool), words: &[&str], line: &mut CommandLine) {
+    match set {
+        true => line.add(words.iter().copied(), knob),
+        false => line.pass(knob, "is false"),
+    }
+}
+
+/// Specifications of mounts, and what asks for each.
+type Volumes = Vec<(BString, String)>;
+
+/// What is seen inside: the slot's directory, Iwd, MOUNT_UNDER_SCRATCH, what the administrator names; and the directories that
+/// have to be made for that.
+fn volumes(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(Volumes, Vec<PathBuf>), StartFailure> {
+    let mut all = Volumes::new();
     let twice = |directory: &[u8]| BString::from([directory, b":", directory].concat());
     all.push((twice(inputs.slot_directory()), "the scratch directory".into()));
     all.push((twice(&inputs.about.job.iwd), "Iwd".into()));
@@ -147,25 +162,39 @@ fn volumes(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(Vec<Mount>, V
         directories.push(outside.to_path_lossy().into_owned());
         all.push(([outside.as_slice(), b":", &directory].concat().into(), from.into()));
     }
+    let mut unset = Vec::new();
     for volume in inputs.knobs().volumes() {
         let knob = format!("DOCKER_VOLUME_DIR_{}", volume.name);
         let Some(directory) = &volume.directory else {
-            line.pass(knob, "DOCKER_MOUNT_VOLUMES names it, and it is not set");
+            line.pass(knob.clone(), "DOCKER_MOUNT_VOLUMES names it, and it is not set");
+            unset.push(knob);
             continue;
         };
         let spec = if directory.contains(&b':') { directory.clone() } else { twice(directory) };
-        let wanted = volume.mount_if.as_ref().is_none_or(|condition| {
-            let (machine, ad, world) = (inputs.about.machine, inputs.about.ad, inputs.about.world);
-            crate::starter::ending::is_true(condition, machine, ad, world).unwrap_or(false)
-        });
+        let condition = format!("{knob}_MOUNT_IF");
+        let wanted = match &volume.mount_if {
+            Some(setting) => expression::truth(inputs.about, &condition, setting, false)?,
+            None => true,
+        };
         match wanted {
             true => all.push((spec, knob)),
-            false => line.pass(format!("{knob}_MOUNT_IF"), "is not true for this job"),
+            false => line.pass(condition, "is not true for this job"),
         }
     }
+    const NAMES: &str = "DOCKER_MOUNT_VOLUMES";
+    if let (false, Some(names)) = (unset.is_empty(), inputs.knobs().setting(NAMES)) {
+        let line =
+            format!("{}: not mounted, for they are not set: {}", shown(NAMES, names), unset.join(", "));
+        inputs.remark(NAMES, line);
+    }
+    Ok((all, directories))
+}
+
+/// Adds them to the command line, equal ones once.
+fn add_volumes(all: Volumes, line: &mut CommandLine) -> Vec<Mount> {
     let mut mounts: Vec<Mount> = Vec::new();
     let mut seen: Vec<BString> = Vec::new();
-    for (spec, from) in all.into_iter() {
+    for (spec, from) in all {
         if seen.contains(&spec) {
             continue;
         }
@@ -178,7 +207,7 @@ fn volumes(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(Vec<Mount>, V
         line.add(["--volume".into(), spec.clone()], from);
         seen.push(spec);
     }
-    Ok((mounts, directories))
+    mounts
 }
 
 /// The devices of the GPUs that are assigned.
@@ -198,7 +227,7 @@ fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailu
         }
         return Ok(());
     }
-    let any = inputs.truth("DOCKER_MAP_ALL_GPUS", false)?;
+    let any = inputs.flag("DOCKER_MAP_ALL_GPUS")?;
     let known = nvidia_devices(inputs.about.world);
     for gpu in list::split(&assigned) {
         if let Some((_, minor)) = known.iter().find(|(uuid, _)| any || uuid.starts_with(gpu)) {
@@ -245,7 +274,7 @@ fn user(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure>
 
 fn network(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
     const ATTRIBUTE: &str = "DockerNetworkType";
-    let wanted = inputs.job().string(ATTRIBUTE).unwrap_or_default();
+    let wanted = inputs.job_string(ATTRIBUTE).unwrap_or_default();
     match wanted.as_slice() {
         b"" => line.pass(ATTRIBUTE, "the job has none: the runtime's own network"),
         b"nat" => line.pass(ATTRIBUTE, "'nat' is what the runtime does by itself"),
@@ -284,7 +313,7 @@ fn host_name(inputs: &Inputs<'_>) -> BString {
 
 fn ports(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
     const ATTRIBUTE: &str = "ContainerServiceNames";
-    let services = inputs.job().string(ATTRIBUTE).unwrap_or_default();
+    let services = inputs.job_string(ATTRIBUTE).unwrap_or_default();
     for service in list::split(&services) {
         let service = service.as_bstr();
         let Some(port) = inputs.job().int(format!("{service}_ContainerPort")) else {
@@ -299,21 +328,27 @@ fn ports(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure
 
 fn pull_policy(inputs: &Inputs<'_>, line: &mut CommandLine) {
     const ATTRIBUTE: &str = "DockerPullPolicy";
-    match inputs.job().string(ATTRIBUTE).filter(|policy| !policy.is_empty()) {
+    match inputs.job_string(ATTRIBUTE).filter(|policy| !policy.is_empty()) {
         Some(policy) if policy.eq_ignore_ascii_case(b"always") => line.add(["--pull", "always"], ATTRIBUTE),
-        Some(policy) => line.pass(ATTRIBUTE, format!("'{policy}' is not known: only 'always' is")),
+        Some(policy) => {
+            let why = format!("'{policy}' is not known: only 'always' is");
+            inputs.remark_of_job(format!("{ATTRIBUTE}: {why}; an image is pulled if it is missing"));
+            line.pass(ATTRIBUTE, why);
+        }
         None => line.pass(ATTRIBUTE, "the job has none"),
     }
 }
 
 fn extra_arguments(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
     const KNOB: &str = "DOCKER_EXTRA_ARGUMENTS";
-    let Some(text) = inputs.knobs().text(KNOB) else {
+    let Some(setting) = inputs.knobs().setting(KNOB) else {
         line.pass(KNOB, "is not set");
         return Ok(());
     };
-    let words = arguments::parse_v1_raw_or_v2_quoted(text)
-        .map_err(|error| StartFailure::silent(format!("docker: failed to parse extra arguments: {error}")))?;
+    let words = arguments::parse_v1_raw_or_v2_quoted(&setting.value).map_err(|error| {
+        StartFailure::silent(format!("docker: failed to parse extra arguments: {error}"))
+            .standing_at(Some(&setting.origin))
+    })?;
     line.add(words, KNOB);
     Ok(())
 }

@@ -1,70 +1,85 @@
-//! The knobs about containers, as texts: most are expressions over slot and job.
+//! The knobs about containers: plain texts, expressions over slot and job, and values that know neither.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt;
 
 use bstr::{BString, ByteSlice};
 
-use crate::config::{ValueError, View};
+use crate::classad::ClassAd;
+use crate::config::{Setting, ValueError, View};
+use crate::starter::ending::is_true;
+use crate::starter::failure::StartFailure;
 use crate::text::list;
 use crate::world::World;
 
-/// Every knob that is read, but for the volumes, whose names the configuration makes.
-const NAMES: &[&str] = &[
-    "DEFAULT_CONTAINER_IMAGE",
+/// Every knob whose text counts as it stands, but for the volumes, whose names the configuration makes.
+const TEXTS: &[&str] = &[
     "DOCKER",
-    "DOCKER_DROP_ALL_CAPABILITIES",
     "DOCKER_EXTRA_ARGUMENTS",
-    "DOCKER_IMAGE_CACHE_SIZE",
-    "DOCKER_LOG_DRIVER_NONE",
-    "DOCKER_MAP_ALL_GPUS",
     "DOCKER_MOUNT_VOLUMES",
     "DOCKER_PAT_PRODUCER",
-    "DOCKER_PERFORM_TEST",
-    "DOCKER_RUN_UNDER_INIT",
-    "DOCKER_SHM_SIZE",
-    "DOCKER_SKIP_IMAGE_ARCH_CHECK",
     "DOCKER_TEST_IMAGE_NAME",
     "DOCKER_TEST_IMAGE_PATH",
-    "DOCKER_TRUST_LOCAL_IMAGES",
     "LIBEXEC",
     "SINGULARITY",
-    "SINGULARITY_ADD_ROCM_FLAG",
     "SINGULARITY_ALLOWED_JOB_ENV_VARS",
-    "SINGULARITY_BIND_EXPR",
-    "SINGULARITY_EXTRA_ARGUMENTS",
-    "SINGULARITY_IGNORE_MISSING_BIND_TARGET",
-    "SINGULARITY_IMAGE_EXPR",
-    "SINGULARITY_JOB",
-    "SINGULARITY_RUN_TEST_BEFORE_JOB",
     "SINGULARITY_TARGET_DIR",
     "SINGULARITY_TEST_SANDBOX",
-    "SINGULARITY_TEST_SANDBOX_TIMEOUT",
-    "SINGULARITY_USE_LAUNCHER",
-    "SINGULARITY_USE_PID_NAMESPACES",
     "SINGULARITY_VERBOSITY",
+];
+
+/// Those that are asked over slot and job. What they give is found out by [`super::surroundings::Inputs`] alone, which tells of one
+/// that gives nothing of use.
+const EXPRESSIONS: &[&str] = &[
+    "DEFAULT_CONTAINER_IMAGE",
+    "DOCKER_DROP_ALL_CAPABILITIES",
+    "DOCKER_SHM_SIZE",
+    "SINGULARITY_BIND_EXPR",
+    "SINGULARITY_EXTRA_ARGUMENTS",
+    "SINGULARITY_IMAGE_EXPR",
+    "SINGULARITY_JOB",
+    "SINGULARITY_USE_PID_NAMESPACES",
     "USE_DEFAULT_CONTAINER",
 ];
+
+/// Truth values that know neither slot nor job, and their defaults.
+const FLAGS: &[(&str, bool)] = &[
+    ("DOCKER_LOG_DRIVER_NONE", true),
+    ("DOCKER_MAP_ALL_GPUS", false),
+    ("DOCKER_PERFORM_TEST", true),
+    ("DOCKER_RUN_UNDER_INIT", true),
+    ("DOCKER_SKIP_IMAGE_ARCH_CHECK", false),
+    ("DOCKER_TRUST_LOCAL_IMAGES", false),
+    ("SINGULARITY_ADD_ROCM_FLAG", false),
+    ("SINGULARITY_IGNORE_MISSING_BIND_TARGET", false),
+    ("SINGULARITY_RUN_TEST_BEFORE_JOB", true),
+    ("SINGULARITY_USE_LAUNCHER", false),
+];
+
+/// Whole numbers of the same kind.
+const NUMBERS: &[(&str, i64)] = &[("DOCKER_IMAGE_CACHE_SIZE", 8), ("SINGULARITY_TEST_SANDBOX_TIMEOUT", 120)];
 
 /// The knobs that name a program.
 const PROGRAMS: &[&str] = &["DOCKER", "SINGULARITY"];
 
-/// What the configuration says about containers.
+/// What the configuration says about containers. A value that is none is an exception where 25.14 reads it, and not before.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerKnobs {
-    texts: BTreeMap<&'static str, BString>,
+    settings: BTreeMap<&'static str, Setting<BString>>,
+    flags: BTreeMap<&'static str, Result<bool, ValueError>>,
+    numbers: BTreeMap<&'static str, Result<i64, ValueError>>,
     volumes: Vec<Volume>,
 }
 
 /// A volume that DOCKER_MOUNT_VOLUMES names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Volume {
     /// Its name there.
     pub name: BString,
     /// `DOCKER_VOLUME_DIR_<name>`: `source` or `source:target[:options]`.
     pub directory: Option<BString>,
     /// `DOCKER_VOLUME_DIR_<name>_MOUNT_IF`, an expression.
-    pub mount_if: Option<BString>,
+    pub mount_if: Option<Setting<BString>>,
 }
 
 impl ContainerKnobs {
@@ -73,33 +88,76 @@ impl ContainerKnobs {
     /// # Errors
     /// An expansion without end.
     pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
-        let text = |name: &str| Ok::<_, ValueError>(view.string(name)?.map(|setting| setting.value));
-        let mut texts = BTreeMap::new();
-        for name in NAMES {
-            if let Some(value) = text(name)? {
-                texts.insert(*name, value);
+        let mut knobs = ContainerKnobs::default();
+        for name in TEXTS.iter().chain(EXPRESSIONS) {
+            if let Some(setting) = view.string(name)? {
+                knobs.settings.insert(*name, setting);
             }
         }
         for name in PROGRAMS {
-            let found = texts.get(name).and_then(|program| on_path(program, view.world()));
-            texts.extend(found.map(|found| (*name, found)));
+            let setting = knobs.settings.get_mut(name);
+            if let Some((setting, found)) = setting
+                .and_then(|setting| on_path(&setting.value, view.world()).map(|found| (setting, found)))
+            {
+                setting.value = found;
+            }
         }
-        let mut volumes = Vec::new();
-        for name in texts.get("DOCKER_MOUNT_VOLUMES").into_iter().flat_map(|names| list::split(names)) {
+        for (name, default) in FLAGS {
+            let read = view.boolean(name).map(|set| set.map_or(*default, |setting| setting.value));
+            let words = if *default { "True" } else { "False" };
+            knobs.flags.insert(*name, read.map_err(|error| error.with_default(words)));
+        }
+        for (name, default) in NUMBERS {
+            let read = view.int(name).map(|set| set.map_or(*default, |setting| setting.value));
+            knobs.numbers.insert(*name, read.map_err(|error| error.with_default(&default.to_string())));
+        }
+        let names = knobs.text("DOCKER_MOUNT_VOLUMES").cloned().unwrap_or_default();
+        for name in list::split(&names) {
             let knob = format!("DOCKER_VOLUME_DIR_{}", name.as_bstr());
-            volumes.push(Volume {
+            knobs.volumes.push(Volume {
                 name: name.into(),
-                directory: text(&knob)?,
-                mount_if: text(&format!("{knob}_MOUNT_IF"))?,
+                directory: view.string(&knob)?.map(|setting| setting.value),
+                mount_if: view.string(&format!("{knob}_MOUNT_IF"))?,
             });
         }
-        Ok(ContainerKnobs { texts, volumes })
+        Ok(knobs)
     }
 
-    /// A knob's text, if it is set to anything.
+    /// A knob whose text counts as it stands, if it is set to anything.
     pub fn text(&self, name: &str) -> Option<&BString> {
-        debug_assert!(NAMES.contains(&name), "{name} is not read");
-        self.texts.get(name)
+        debug_assert!(TEXTS.contains(&name), "{name} is no text");
+        self.settings.get(name).map(|setting| &setting.value)
+    }
+
+    /// A knob with its place, whatever it is.
+    pub(super) fn setting(&self, name: &str) -> Option<&Setting<BString>> {
+        debug_assert!(TEXTS.contains(&name) || EXPRESSIONS.contains(&name), "{name} is not read");
+        self.settings.get(name)
+    }
+
+    /// A truth value that knows neither slot nor job.
+    ///
+    /// # Errors
+    /// What is none ends 25.14 by an exception.
+    pub fn flag(&self, name: &str) -> Result<bool, StartFailure> {
+        read(&self.flags, FLAGS, name)
+    }
+
+    /// A whole number of the same kind.
+    ///
+    /// # Errors
+    /// As for [`ContainerKnobs::flag`].
+    pub fn number(&self, name: &str) -> Result<i64, StartFailure> {
+        read(&self.numbers, NUMBERS, name)
+    }
+
+    /// SINGULARITY_USE_PID_NAMESPACES: `None` for `auto`. Any other word counts as that; the second is such a word.
+    pub(super) fn pid_namespaces(&self, world: &dyn World) -> (Option<bool>, Option<&Setting<BString>>) {
+        let nothing = ClassAd::new();
+        let Some(setting) = self.setting("SINGULARITY_USE_PID_NAMESPACES") else { return (None, None) };
+        let truth = is_true(&setting.value, &nothing, &nothing, world);
+        let strange = truth.is_none() && !setting.value.trim().eq_ignore_ascii_case(b"auto");
+        (truth, strange.then_some(setting))
     }
 
     /// The volumes in the order of DOCKER_MOUNT_VOLUMES.
@@ -110,8 +168,25 @@ impl ContainerKnobs {
     /// The same with one knob set.
     #[cfg(test)]
     pub(super) fn with(mut self, name: &'static str, value: impl Into<BString>) -> Self {
-        self.texts.insert(name, value.into());
+        let (source, value) = (BString::from("test"), value.into());
+        let origin = crate::config::Origin { name: name.into(), source, line: None, template: None };
+        self.settings.insert(name, Setting { raw: value.clone(), value, origin });
         self
+    }
+}
+
+/// A value, the default of the table where none was read.
+fn read<T: Copy>(
+    values: &BTreeMap<&'static str, Result<T, ValueError>>,
+    table: &[(&str, T)],
+    name: &str,
+) -> Result<T, StartFailure> {
+    let default = table.iter().find(|(known, _)| *known == name).map(|(_, default)| *default);
+    debug_assert!(default.is_some(), "{name} is not read");
+    match (values.get(name), default) {
+        (Some(read), _) => read.as_ref().copied().map_err(StartFailure::of_setting),
+        (None, Some(default)) => Ok(default),
+        (None, None) => Err(StartFailure::silent(format!("{name} is not read"))),
     }
 }
 

@@ -26,7 +26,7 @@ mod surroundings;
 mod tool;
 
 pub use capability::{Capabilities, Probe};
-pub use choice::{Choice, Runtime, choose, no_truth_value};
+pub use choice::{Choice, Runtime, choose};
 pub(super) use docker::fits as docker_fits;
 pub use docker::{DockerNames, docker_program, docker_words, label_call, remove_call, untag_call};
 pub use docker_create::create;
@@ -43,5 +43,5 @@ pub use plan::{CommandLine, ContainerPlan, Limit, Mount, Passed, Piece};
 pub use rehearsal::rehearsed_answer;
 pub(super) use singularity::version_failed;
 pub use singularity::{Version, singularity, test_call, test_failure};
-pub use surroundings::{Inputs, Surroundings};
+pub use surroundings::{Inputs, Remark, Remarks, Surroundings};
 pub use tool::{Actor, ToolCall, Variables};

@@ -10,9 +10,8 @@ use super::plan::{CommandLine, ContainerPlan, Mount};
 use super::singularity_binds::binds;
 use super::surroundings::Inputs;
 use super::tool::{Actor, LONG, ToolCall, Variables};
-use crate::classad::ClassAd;
 use crate::quirks::Quirk;
-use crate::starter::ending::is_true;
+use crate::starter::expression::{asks_by_name, shown};
 use crate::starter::failure::{StartFailure, hold_code};
 use crate::text::arguments;
 use crate::text::environment::Environment;
@@ -113,14 +112,14 @@ pub fn singularity(
     line.add([image.clone()], image_from);
     let before_command = line.words();
     if let Some(command) = command {
-        if inputs.truth("SINGULARITY_USE_LAUNCHER", false)? {
+        if inputs.flag("SINGULARITY_USE_LAUNCHER")? {
             line.add([LAUNCHER], "SINGULARITY_USE_LAUNCHER");
         }
         line.add([inside(inputs, command, target.as_ref())], "Cmd");
     }
     line.add(arguments.iter().cloned(), "Arguments");
     environment::convert(inputs, version, &mut environment);
-    let test = inputs.truth("SINGULARITY_RUN_TEST_BEFORE_JOB", true)?;
+    let test = inputs.flag("SINGULARITY_RUN_TEST_BEFORE_JOB")?;
     if !test {
         line.pass("SINGULARITY_RUN_TEST_BEFORE_JOB", "is false: the image is not tried first");
     }
@@ -161,11 +160,17 @@ fn test_words(words: &[BString], launcher: bool) -> Vec<BString> {
 fn image(inputs: &Inputs<'_>) -> Result<(BString, &'static str), StartFailure> {
     const KNOB: &str = "SINGULARITY_IMAGE_EXPR";
     const UNKNOWN: &str = "unable to determine the image to use";
-    let text = inputs.knobs().text(KNOB).cloned().unwrap_or_else(|| "SingularityImage".into());
-    if let Some(image) = inputs.string_of(&text) {
+    let set = inputs.knobs().setting(KNOB);
+    let text = set.map_or_else(|| "SingularityImage".into(), |setting| setting.value.clone());
+    let of_job = inputs.job_string("ContainerImage");
+    let found = match of_job.is_some() && set.is_some() {
+        true => inputs.string(KNOB, "the image is the job's own ContainerImage"),
+        false => inputs.string_of(&text),
+    };
+    if let Some(image) = found {
         return Ok((image, KNOB));
     }
-    match inputs.job().string("ContainerImage") {
+    match of_job {
         Some(image) if image.is_empty() => Err(setup_failed(UNKNOWN)),
         Some(image) => Ok((image, "ContainerImage")),
         // 25.14 takes the text itself. Only where it cannot be meant as an expression is that of use.
@@ -196,7 +201,7 @@ fn placed(inputs: &Inputs<'_>, image: BString) -> BString {
 fn target_directory(inputs: &Inputs<'_>) -> Option<(BString, &'static str)> {
     let knob = inputs.knobs().text("SINGULARITY_TARGET_DIR").filter(|target| !target.is_empty());
     let of_knob = knob.map(|target| (target.clone(), "SINGULARITY_TARGET_DIR"));
-    of_knob.or_else(|| Some((inputs.job().string("ContainerTargetDir")?, "ContainerTargetDir")))
+    of_knob.or_else(|| Some((inputs.job_string("ContainerTargetDir")?, "ContainerTargetDir")))
 }
 
 /// `-S`, `-B`, `-W`, `--pwd`: what of the machine is seen inside, and where the job begins.
@@ -227,7 +232,7 @@ fn directories(
         bind(iwd, iwd, "Iwd", line, false);
     }
     if let (Ok(true), Some(libexec)) =
-        (inputs.truth("SINGULARITY_USE_LAUNCHER", false), inputs.knobs().text("LIBEXEC"))
+        (inputs.flag("SINGULARITY_USE_LAUNCHER"), inputs.knobs().text("LIBEXEC"))
     {
         let script = [libexec.as_slice(), LAUNCHER.as_bytes()].concat();
         bind(&script, LAUNCHER.as_bytes(), "SINGULARITY_USE_LAUNCHER", line, true);
@@ -267,7 +272,7 @@ fn graphics(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<bool, StartFa
     }
     if machine().int("GPUs_Rocm").is_some_and(|version| version > 0) {
         line.add(["--rocm"], "GPUs_Rocm");
-    } else if inputs.truth("SINGULARITY_ADD_ROCM_FLAG", false)? {
+    } else if inputs.flag("SINGULARITY_ADD_ROCM_FLAG")? {
         line.add(["--rocm"], "SINGULARITY_ADD_ROCM_FLAG");
     }
     Ok(true)
@@ -276,9 +281,11 @@ fn graphics(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<bool, StartFa
 /// `-C` where PID namespaces can be had, else what there is without them.
 fn containment(inputs: &Inputs<'_>, line: &mut CommandLine) {
     const KNOB: &str = "SINGULARITY_USE_PID_NAMESPACES";
-    let text = inputs.knobs().text(KNOB);
-    let nothing = ClassAd::new();
-    let literal = text.and_then(|text| is_true(text, &nothing, &nothing, inputs.about.world));
+    let (literal, strange) = inputs.knobs().pid_namespaces(inputs.about.world);
+    if let Some(setting) = strange {
+        let shown = shown(KNOB, setting);
+        inputs.remark(KNOB, format!("{shown} is neither true nor false: it counts as 'auto'"));
+    }
     let (whole, because) = match literal {
         Some(whole) => (whole, KNOB),
         None => {
@@ -293,13 +300,20 @@ fn containment(inputs: &Inputs<'_>, line: &mut CommandLine) {
 
 fn extra_arguments(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
     const KNOB: &str = "SINGULARITY_EXTRA_ARGUMENTS";
-    let Some(text) = inputs.knobs().text(KNOB) else {
+    let Some(setting) = inputs.knobs().setting(KNOB) else {
         line.pass(KNOB, "is not set");
         return Ok(());
     };
-    let text = inputs.string_of(text).unwrap_or_else(|| text.clone());
-    let words = arguments::parse_v1_raw_or_v2_quoted(&text)
-        .map_err(|error| setup_failed(format!("{KNOB} = {text}: {error}")))?;
+    let text = inputs.string_of(&setting.value).unwrap_or_else(|| {
+        if asks_by_name(&setting.value) {
+            let shown = shown(KNOB, setting);
+            inputs.remark(KNOB, format!("{shown} gives no string for this job: its words are the arguments"));
+        }
+        setting.value.clone()
+    });
+    let words = arguments::parse_v1_raw_or_v2_quoted(&text).map_err(|error| {
+        setup_failed(format!("{KNOB} = {text}: {error}")).standing_at(Some(&setting.origin))
+    })?;
     line.add(words, KNOB);
     Ok(())
 }

@@ -10,6 +10,8 @@ use crate::starter::failure::StartFailure;
 use crate::text::list;
 use crate::world::FileKind;
 
+const KNOB: &str = "SINGULARITY_BIND_EXPR";
+
 /// Drivers that programs with OpenCL look for.
 const OPENCL: &str = "/etc/OpenCL/vendors";
 
@@ -21,41 +23,42 @@ pub(super) fn binds(
     line: &mut CommandLine,
 ) -> Result<Vec<Mount>, StartFailure> {
     // `SingularityBind` where the knob is not set, an attribute that nothing sets.
-    let expression = inputs.knobs().text("SINGULARITY_BIND_EXPR");
-    let Some(wanted) = inputs.string_of(expression.map_or(&b"SingularityBind"[..], |expression| expression))
-    else {
-        line.pass(
-            "SINGULARITY_BIND_EXPR",
-            if expression.is_some() { "gives no string" } else { "is not set" },
-        );
+    let is_set = inputs.knobs().setting(KNOB).is_some();
+    let wanted = match is_set {
+        true => inputs.string(KNOB, "nothing is bound"),
+        false => inputs.string_of(b"SingularityBind"),
+    };
+    let Some(wanted) = wanted else {
+        line.pass(KNOB, if is_set { "gives no string" } else { "is not set" });
         return Ok(Vec::new());
     };
     let mut all: Vec<BString> = list::split(&wanted).map(BString::from).collect();
     if gpu && is_directory(inputs, OPENCL.as_bytes()) && !all.iter().any(|bind| bind.as_bstr() == OPENCL) {
         all.push(OPENCL.into());
     }
-    let ignores = inputs.truth("SINGULARITY_IGNORE_MISSING_BIND_TARGET", false)?;
-    let mut mounts = Vec::new();
+    let (mut mounts, mut missing) = (Vec::new(), Vec::new());
     for bind in all {
         let mut parts = bind.splitn(3, |byte| *byte == b':');
         let source = parts.next().unwrap_or_default();
         let target = parts.next().unwrap_or(source);
         if inputs.about.world.stat(path(source).as_ref()).is_err() {
-            line.pass("SINGULARITY_BIND_EXPR", format!("'{bind}': there is no '{}' here", source.as_bstr()));
+            line.pass(KNOB, format!("'{bind}': there is no '{}' here", source.as_bstr()));
+            missing.push(format!("'{bind}'"));
             continue;
         }
+        let ignores = inputs.flag("SINGULARITY_IGNORE_MISSING_BIND_TARGET")?;
         let inside = [image.as_bytes(), b"/", target].concat();
         if ignores && is_directory(inputs, image) && !is_directory(inputs, &inside) {
             let why = format!("'{bind}': there is no '{}' in the image", target.as_bstr());
             line.pass("SINGULARITY_IGNORE_MISSING_BIND_TARGET", why);
             continue;
         }
-        line.add(["-B".into(), bind.clone()], "SINGULARITY_BIND_EXPR");
-        mounts.push(Mount {
-            source: Some(source.into()),
-            target: target.into(),
-            because: "SINGULARITY_BIND_EXPR".into(),
-        });
+        line.add(["-B".into(), bind.clone()], KNOB);
+        mounts.push(Mount { source: Some(source.into()), target: target.into(), because: KNOB.into() });
+    }
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        inputs.remark(KNOB, format!("{KNOB}: not bound, for it is not there: {missing}"));
     }
     Ok(mounts)
 }

@@ -1,17 +1,16 @@
 //! What a plan is made from, and how its expressions are asked.
 
+use std::cell::RefCell;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::choice::no_truth_value;
 use super::knobs::ContainerKnobs;
-use super::plan::CommandLine;
-use crate::classad::{Context, Dialect, Expr};
+use crate::classad::{Context, Dialect, Expr, Value};
 use crate::process::Identity;
-use crate::starter::ending::is_true;
 use crate::starter::environment::Publication;
+use crate::starter::expression::{self, NoString, shown};
 use crate::starter::failure::StartFailure;
 
 /// What only containers need to know of where they run.
@@ -34,6 +33,40 @@ pub struct Inputs<'a> {
     pub about: &'a Publication<'a>,
     /// Where it runs.
     pub place: &'a Surroundings,
+    /// What is to be said of settings and attributes that are of no use.
+    pub remarks: &'a Remarks,
+}
+
+/// What is said of settings and attributes that are of no use and change the job all the same: each once, however often the job is
+/// planned.
+#[derive(Debug, Default)]
+pub struct Remarks(RefCell<Vec<Remark>>);
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct Remark {
+    /// The setting, where it is one: of that all starters of a slot runner tell once between them.
+    pub setting: Option<&'static str>,
+    /// The line.
+    pub line: String,
+    told: bool,
+}
+
+impl Remarks {
+    fn add(&self, setting: Option<&'static str>, line: String) {
+        let mut all = self.0.borrow_mut();
+        if all.iter().all(|known| known.line != line) {
+            all.push(Remark { setting, line, told: false });
+        }
+    }
+
+    /// Those that have not been told yet.
+    pub fn news(&self) -> Vec<Remark> {
+        let mut all = self.0.borrow_mut();
+        let news: Vec<Remark> = all.iter().filter(|one| !one.told).cloned().collect();
+        all.iter_mut().for_each(|one| one.told = true);
+        news
+    }
 }
 
 impl<'a> Inputs<'a> {
@@ -57,19 +90,65 @@ impl<'a> Inputs<'a> {
         Context::new(self.about.world).my(self.about.machine)
     }
 
-    /// Whether the machine that an image is made for does not matter.
-    ///
-    /// # Errors
-    /// As [`no_truth_value`].
-    pub fn skips_architecture(&self) -> Result<bool, StartFailure> {
-        self.truth("DOCKER_SKIP_IMAGE_ARCH_CHECK", false)
+    /// A string of the job (`LookupString`). What is there and no string counts as missing, and that is told.
+    pub(super) fn job_string(&self, name: &str) -> Option<BString> {
+        match self.job().eval_attr(name) {
+            Value::Str(text) => Some(text),
+            value => self.no_attribute(name, &value, "no string"),
+        }
+    }
+
+    /// A truth value of the job (`LookupBool`); numbers count. What is there and neither counts as missing, and that is told.
+    pub(super) fn job_truth(&self, name: &str) -> bool {
+        match self.job().boolean(name) {
+            Some(truth) => truth,
+            None => {
+                let nothing: Option<bool> =
+                    self.no_attribute(name, &self.job().eval_attr(name), "neither true nor false");
+                nothing.unwrap_or(false)
+            }
+        }
+    }
+
+    fn no_attribute<T>(&self, name: &str, value: &Value, what: &str) -> Option<T> {
+        if !matches!(value, Value::Undefined) {
+            let text = self.about.ad.get(name).map(|text| text.unparse()).unwrap_or_default();
+            self.remarks.add(None, format!("{name} = {text} is {what}: it does not count"));
+        }
+        None
+    }
+
+    /// Says that a setting is of no use, and what comes of that.
+    pub(super) fn remark(&self, setting: &'static str, line: String) {
+        self.remarks.add(Some(setting), line);
+    }
+
+    /// Says that an attribute of the job is of no use.
+    pub(super) fn remark_of_job(&self, line: String) {
+        self.remarks.add(None, line);
     }
 
     /// A text as an expression over slot (MY) and job (TARGET) that has to give a string (`param_eval_string`).
-    pub fn string_of(&self, text: &[u8]) -> Option<BString> {
-        let (expression, _) = Expr::parse_prefix(text, Dialect::of(self.about.world)).ok()?;
-        let context = Context::new(self.about.world).my(self.about.machine).target(self.about.ad);
-        context.eval(&expression).as_str().map(BString::from)
+    pub(super) fn string_of(&self, text: &[u8]) -> Option<BString> {
+        expression::string(self.about, text).ok()
+    }
+
+    /// A knob of this kind. Of one that gives none, though it asks neither slot nor job for what they may not have, is said that
+    /// and `lost`, which comes of it.
+    pub(super) fn string(&self, knob: &'static str, lost: &str) -> Option<BString> {
+        let setting = self.knobs().setting(knob)?;
+        match expression::string(self.about, &setting.value) {
+            Ok(text) => Some(text),
+            Err(NoString::AtAll(why)) if !setting.origin.is_default() => {
+                let quotes = match setting.value.contains(&b'"') {
+                    true => "",
+                    false => " (a text of its own stands in double quotes)",
+                };
+                self.remark(knob, format!("{} {why}: {lost}{quotes}", shown(knob, setting)));
+                None
+            }
+            Err(_) => None,
+        }
     }
 
     /// A knob that is true or false for this slot and job (`param_boolean` with both ads).
@@ -77,26 +156,18 @@ impl<'a> Inputs<'a> {
     /// # Errors
     /// A value that is neither ends 25.14 by an exception.
     pub(super) fn truth(&self, knob: &'static str, default: bool) -> Result<bool, StartFailure> {
-        match self.knobs().text(knob).filter(|text| !text.trim().is_empty()) {
+        match self.knobs().setting(knob).filter(|setting| !setting.value.trim().is_empty()) {
             None => Ok(default),
-            Some(text) => is_true(text, self.about.machine, self.about.ad, self.about.world)
-                .ok_or_else(|| no_truth_value(knob, text, default)),
+            Some(setting) => expression::truth(self.about, knob, setting, default),
         }
     }
 
-    /// The same, where the choice is an option of the command line.
-    pub(super) fn option(
-        &self,
-        knob: &'static str,
-        default: bool,
-        words: &[&str],
-        line: &mut CommandLine,
-    ) -> Result<(), StartFailure> {
-        match self.truth(knob, default)? {
-            true => line.add(words.iter().copied(), knob),
-            false => line.pass(knob, "is false"),
-        }
-        Ok(())
+    /// A truth value that knows neither slot nor job.
+    ///
+    /// # Errors
+    /// As for [`Inputs::truth`].
+    pub(crate) fn flag(&self, knob: &'static str) -> Result<bool, StartFailure> {
+        self.knobs().flag(knob)
     }
 
     /// MOUNT_UNDER_SCRATCH and the job's own MountUnderScratch, in this order: the directory, and what named it.
@@ -106,7 +177,7 @@ impl<'a> Inputs<'a> {
             .ok()
             .and_then(|(expression, _)| self.job().eval(&expression).as_str().map(BString::from));
         let of_knob = evaluated.unwrap_or_else(|| BString::from(setting));
-        let of_job = self.job().string("MountUnderScratch").unwrap_or_default();
+        let of_job = self.job_string("MountUnderScratch").unwrap_or_default();
         let all = [(of_knob, "MOUNT_UNDER_SCRATCH"), (of_job, "MountUnderScratch")];
         let each = |(list, from): &(BString, &'static str)| {
             crate::text::list::split(list).map(|name| (BString::from(name), *from)).collect::<Vec<_>>()
