@@ -24,7 +24,7 @@ use crate::time::Now;
 use crate::world::Frozen;
 
 /// FetchWorkDelay when it is no number, in seconds.
-const DEFAULT_DELAY: i64 = 300;
+pub(super) const DEFAULT_DELAY: i64 = 300;
 
 /// Why a fetched job is refused, or with which rank it is taken.
 type Decision = Result<f64, String>;

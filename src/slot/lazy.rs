@@ -291,6 +291,35 @@ impl ExecutionPoint {
         keys
     }
 
+    /// The slots that rest and that a poll or update would let ask for work now, in order.
+    pub(super) fn due_fetches(&self) -> Vec<SlotKey> {
+        let now = self.core.now.tick();
+        let Some(lazy) = self.core.lazy.as_deref() else { return Vec::new() };
+        if lazy.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
+            return Vec::new();
+        }
+        let asks = |key: &SlotKey| {
+            let slot = self.slots.get(key);
+            slot.is_some_and(|slot| slot.is_let_ask() && slot.asks_now(&self.core, &lazy.grid))
+        };
+        let due = lazy.timers.iter().filter(|Reverse((at, _))| *at <= now).map(|Reverse((_, key))| *key);
+        let mut keys: Vec<SlotKey> = due.filter(asks).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// A slot that rests, and would only ask for work in this poll, does so.
+    pub(super) fn let_ask(&mut self, key: SlotKey) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.fetch_seen = core.now.monotonic_us;
+        slot.try_fetch(core);
+        if let Some(lazy) = &mut core.lazy {
+            lazy.touched.push(key);
+        }
+    }
+
     /// A slot is gone.
     pub(super) fn forget(&mut self, gone: &Slot) {
         if let Some(lazy) = self.core.lazy.as_mut().filter(|_| gone.rest.is_polled) {

@@ -85,3 +85,4 @@ pub use settings::{
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
 pub use state::{Activity, State};
 pub use unfit::Unfit;
+pub use wants::{Minds, minds};

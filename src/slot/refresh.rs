@@ -50,7 +50,12 @@ impl ExecutionPoint {
         if self.core.wants.machine {
             self.share_load_anew();
         }
-        let keys = self.due_looks();
+        let looked = self.due_looks();
+        // Polls let slots ask for work, each in its turn.
+        let asking = self.due_fetches();
+        let mut keys = [&looked[..], &asking].concat();
+        keys.sort_unstable();
+        keys.dedup();
         keys.iter().for_each(|key| self.bring_up(*key));
         self.core.current_time = self.core.now.epoch();
         for key in &keys {
@@ -61,8 +66,12 @@ impl ExecutionPoint {
             }
         }
         for key in &keys {
-            self.look_at(*key);
-            self.remove_gone();
+            if looked.binary_search(key).is_ok() {
+                self.look_at(*key);
+                self.remove_gone();
+            } else {
+                self.let_ask(*key);
+            }
         }
         self.looked();
         if for_update {

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::core::Core;
+use super::fetch::DEFAULT_DELAY;
 use super::grid::Grid;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::watch::{ALWAYS, Moving};
+use crate::classad::Value;
 use crate::time::{Now, Tick};
 
 /// What is kept of one slot.
@@ -115,9 +117,17 @@ impl Slot {
             || core.is_due(self.fetch_at)
     }
 
-    /// FetchWorkDelay is a number, or not set.
+    /// FetchWorkDelay is a number or not set, and what it was when the slot asked last: after a reconfiguration that is found out by
+    /// the next fetch.
     fn delay_is_still(&self) -> bool {
-        self.config.get("FetchWorkDelay").is_none_or(|expr| expr.as_literal().is_some())
+        let Some(expr) = self.live.get("FetchWorkDelay") else {
+            return self.next_fetch_delay == DEFAULT_DELAY;
+        };
+        match expr.as_literal() {
+            Some(Value::Int(delay)) => delay == self.next_fetch_delay,
+            // Numbers of another kind are rare enough to be asked for each time.
+            _ => false,
+        }
     }
 
     /// How things move that its expressions may look at.
@@ -289,6 +299,11 @@ impl Slot {
             (self.state, self.activity),
             (State::Claimed, Activity::Suspended) | (State::Preempting | State::Matched | State::Drained, _)
         )
+    }
+
+    /// Whether a poll would let it ask, and nothing else would come of that.
+    pub(super) fn is_let_ask(&self) -> bool {
+        self.rest.until != NOW && !self.rest.in_vain && !self.rest.unwilling && self.is_asked_in_polls()
     }
 
     fn fetch_over(&mut self, grid: &Grid, ends: Now) {

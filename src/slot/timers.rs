@@ -35,6 +35,13 @@ impl ExecutionPoint {
         shared.into_iter().chain(slots).flatten().min()
     }
 
+    /// How long it takes at most until slots are looked at again, in microseconds.
+    pub fn longest_poll(&self) -> u64 {
+        let settings = &self.core.settings;
+        let longest = settings.update_interval.max(settings.polling_interval);
+        u64::try_from(longest.as_micros()).unwrap_or(u64::MAX)
+    }
+
     pub(super) fn start(&mut self) {
         self.core.start_updating();
         self.core.start_power();

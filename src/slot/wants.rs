@@ -1,5 +1,6 @@
 //! Which parts of slots' ads anybody may ask for. A simulation leaves the others out; live all are there, for hooks.
 
+use crate::classad::AttrName;
 use crate::classad::references::Names;
 
 /// Groups of attributes that are published together.
@@ -98,6 +99,31 @@ const RESTLESS: [&str; 12] = [
     "random",
 ];
 
+/// Whether an attribute of this name, in small letters, moves with other slots or with every fetch.
+fn is_restless(name: &[u8]) -> bool {
+    let of_slot = name.strip_prefix(b"slot").unwrap_or_default();
+    RESTLESS.iter().any(|known| known.as_bytes() == name)
+        || name.starts_with(b"recent")
+        || name.starts_with(b"expectedmachine")
+        || (of_slot.first().is_some_and(u8::is_ascii_digit) && of_slot.contains(&b'_'))
+}
+
+/// What of a slot's policy may turn out differently when another slot changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Minds {
+    /// It looks at other slots, or counts them.
+    pub slots: bool,
+    /// It looks at its share of the machine's load, which moves with the slots' states.
+    pub load: bool,
+}
+
+/// What slots mind of one another where these attributes may be asked for; `None` where that cannot be told.
+pub fn minds(asked: Option<&Names>) -> Minds {
+    let Some(names) = asked else { return Minds { slots: true, load: true } };
+    let is_restless = |name: &AttrName| is_restless(&name.as_bytes().to_ascii_lowercase());
+    Minds { slots: names.iter().any(is_restless), load: names.contains(&AttrName::from("LoadAvg")) }
+}
+
 impl Wants {
     /// All of them.
     pub(super) const ALL: Wants = Wants {
@@ -117,18 +143,14 @@ impl Wants {
     };
 
     /// Those that the names lead to; `None` where one of them never rests.
-    pub(super) fn of(names: &Names, job_attributes: &[crate::classad::AttrName]) -> Option<Wants> {
+    pub(super) fn of(names: &Names, job_attributes: &[AttrName]) -> Option<Wants> {
         let lower: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_ascii_lowercase()).collect();
+        if lower.iter().any(|name| is_restless(name)) {
+            return None;
+        }
         let any = |is: &dyn Fn(&[u8]) -> bool| lower.iter().any(|name| is(name));
         let one_of = |known: &[&str]| any(&|name| known.iter().any(|known| known.as_bytes() == name));
         let begins = |with: &[u8]| any(&|name| name.starts_with(with));
-        let is_slot = |name: &[u8]| {
-            let rest = name.strip_prefix(b"slot").unwrap_or_default();
-            rest.first().is_some_and(u8::is_ascii_digit) && rest.contains(&b'_')
-        };
-        if one_of(&RESTLESS) || begins(b"recent") || begins(b"expectedmachine") || any(&is_slot) {
-            return None;
-        }
         let of_job = names.iter().any(|name| job_attributes.contains(name));
         let wants = Wants {
             texts: false,

@@ -29,6 +29,18 @@ pub(super) struct Moving {
     pub midnight: i64,
 }
 
+impl Moving {
+    /// Whether seconds of that name are being counted now.
+    fn counts(&self, name: Name) -> bool {
+        match name {
+            Name::Runs => self.runs,
+            Name::Suspended => self.is_suspended,
+            Name::Stay(state, activity) => (state, activity) == self.pair,
+            _ => false,
+        }
+    }
+}
+
 /// A value, how fast it grows, and by how much it may be off that line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
@@ -127,11 +139,9 @@ impl Watch {
             Name::Idle => grows(moving.idle_grows),
             Name::Minute => day(Line { value, slope: 1.0 / 60.0, off: 1.0 }),
             Name::Day => day(grows(false)),
-            Name::Runs => grows(moving.runs),
-            Name::Suspended => grows(moving.is_suspended),
+            Name::Runs | Name::Suspended | Name::Stay(..) => grows(moving.counts(name)),
             Name::Retirement if moving.runs => self.unknown(value),
             Name::Retirement => grows(false),
-            Name::Stay(state, activity) => grows((state, activity) == moving.pair),
         }
     }
 
@@ -315,8 +325,17 @@ impl Observer for Watch {
     }
 
     fn found(&self, name: &BStr, place: Place) {
+        let name = match (place, name_of(name)) {
+            (Place::Nowhere, name) => {
+                // What is counted stands in the ad from its first second on.
+                if self.moving.get().is_some_and(|moving| moving.counts(name)) {
+                    self.within(1);
+                }
+                Name::Still
+            }
+            (_, name) => name,
+        };
         let mut frames = self.frames.borrow_mut();
-        let name = if place == Place::Nowhere { Name::Still } else { name_of(name) };
         match frames.last_mut() {
             Some(frame) => frame.name = Some((name, self.lines.borrow().len() - frame.from)),
             // An attribute that is asked for by its name.
@@ -373,6 +392,10 @@ mod tests {
         ad.set("KeyboardIdle", now - 900);
         ad.set("JobStart", 950);
         ad.set("ClockMin", now.rem_euclid(86_400) / 60);
+        // Counted from 1000 on, and not there before the first second of it.
+        if now > 1000 {
+            ad.set("TotalJobRunTime", now - 1000);
+        }
         for line in ["Timer = time() - JobStart", "Busy = KeyboardIdle < 300", "Limit = 4"] {
             ad.insert_line(line.as_bytes()).unwrap();
         }
@@ -411,6 +434,9 @@ mod tests {
             ("time() % 60 == 0", None),
             ("KeyboardIdle =?= 400", None),
             ("Nowhere > time()", None),
+            ("(TotalJobRunTime > 333) =!= true", Some(1334)),
+            ("!(TotalJobRunTime > 333) =?= true", Some(1001)),
+            ("TotalTimeOwnerIdle > 5", Some(2000)),
             ("formatTime(time(), \"%M\") == \"17\"", None),
             ("Limit > 3", None),
             ("time() - 1100", None),

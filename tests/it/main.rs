@@ -66,6 +66,7 @@ mod simulate;
 mod simulate_asked;
 mod simulate_books;
 mod simulate_meant;
+mod simulate_place;
 #[cfg(feature = "cli")]
 mod slot_ads;
 mod slot_backfill;

@@ -1,7 +1,13 @@
 //! Scenarios of `tests/data/slot`: policies on a clock moved by hand, compared line by line.
 
 use std::path::Path;
-use std::process::Command;
+
+use serde_json::Value;
+
+use super::simulate_place::Place;
+
+/// One slot, of a type that scenarios change.
+const PLAIN: &str = include_str!("../data/slot/plain.conf");
 
 #[test]
 fn every_scenario_takes_the_recorded_course() {
@@ -13,16 +19,10 @@ fn every_scenario_takes_the_recorded_course() {
             continue;
         }
         scenarios += 1;
-        let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
-            .args(["simulate", "--no-env", "--config-file"])
-            .args([&directory.join("plain.conf"), &path])
-            .arg("--events")
-            .env_clear()
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}: {output:?}", path.display());
+        let scenario = std::fs::read_to_string(&path).unwrap();
+        let (status, text, stderr) = Place::new(PLAIN).play(&scenario, &["--events"]);
+        assert_eq!(status, 0, "{}: {stderr}", path.display());
         // Warnings name what differs from a real pool; their words may change.
-        let text = String::from_utf8(output.stdout).unwrap();
         let ours: Vec<&str> = text.lines().filter(|line| !line.contains(" warning")).collect();
         let wanted = std::fs::read_to_string(path.with_extension("out")).unwrap();
         let wanted: Vec<&str> = wanted.lines().collect();
@@ -33,7 +33,7 @@ fn every_scenario_takes_the_recorded_course() {
 
 #[test]
 fn a_scenario_that_means_nothing_is_told_with_its_place() {
-    let home = tempfile::tempdir().unwrap();
+    let place = Place::new(PLAIN);
     for (text, said) in [
         ("until = 10\n[[event]]\nat = 1\ncommand = \"dance\"\n", "no command 'dance'"),
         // Seen on 8b17ada: a slot that is not there was passed over.
@@ -56,61 +56,36 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
         ("[[job]]\n", "the key 'length' is missing"),
         (
             "until = 10\nkeyboard = 5\n",
-            "scenario.toml:2:12: 'keyboard' is the number 5: expected tables, each begun by a line [[keyboard]]",
+            "s.toml:2:12: 'keyboard' is the number 5: expected tables, each begun by a line [[keyboard]]",
         ),
         ("until = 10\nidel = 0\n", "did you mean 'idle', a key of [[event]]?"),
     ] {
-        let path = home.path().join("scenario.toml");
-        std::fs::write(&path, text).unwrap();
-        let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot/plain.conf");
-        let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
-            .args(["simulate", "--no-env", "--config-file"])
-            .args([&config, &path])
-            .env_clear()
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        let (status, _, stderr) = place.play(text, &[]);
+        assert_eq!(status, 3, "{stderr}");
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
 }
 
 #[test]
 fn a_scenario_that_is_no_text_is_told_with_its_place() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("scenario.toml");
-    std::fs::write(&path, b"until = 10\n\x1b[2J\xff").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
-        .args(["simulate", "--no-env"])
-        .arg(&path)
-        .env_clear()
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    let place = Place::new(PLAIN);
+    place.write("s.toml", b"until = 10\n\x1b[2J\xff");
+    let (status, _, stderr) = place.run(&["simulate", "s.toml"]);
+    assert_eq!(status, 3, "{stderr}");
     assert!(stderr.contains(":2:5: a scenario is text (TOML in UTF-8)"), "{stderr}");
     assert!(!stderr.contains('\x1b'), "{stderr}");
 }
 
 /// Plays `scenario` on four slots with `arguments`; the lines it prints.
 fn on_four_slots(arguments: &[&str], scenario: &str) -> Vec<String> {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("scenario.toml");
+    let place = Place::new(PLAIN);
     let knobs = "NUM_CPUS = \"4\"\nNUM_SLOTS_TYPE_1 = \"4\"\nSLOT_TYPE_1 = \"25%\"\n";
     let queue = "queue = { refused = \"drop\", evicted = \"drop\" }\n";
-    std::fs::write(&path, queue.to_owned() + &scenario.replace("[knobs]\n", &format!("[knobs]\n{knobs}")))
-        .unwrap();
-    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot/plain.conf");
-    let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
-        .args(arguments)
-        .args(["simulate", "--no-env", "--config-file"])
-        .args([&config, &path])
-        .arg("--events")
-        .env_clear()
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    let scenario = queue.to_owned() + &scenario.replace("[knobs]\n", &format!("[knobs]\n{knobs}"));
+    place.write("s.toml", scenario);
+    let (status, told, stderr) = place.run(&[arguments, &["simulate", "s.toml", "--events"]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    told.lines().map(str::to_owned).collect()
 }
 
 fn lines_with(lines: &[String], wanted: &str) -> usize {
@@ -272,8 +247,7 @@ fn the_next_job_of_a_dynamic_slot_runs_in_another_in_the_reference_alone() {
 
 #[test]
 fn times_that_are_none_are_refused_with_their_place() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("s.toml");
+    let place = Place::new("");
     for (text, line) in [
         ("until = nan\n", 1),
         ("until = -1\n", 1),
@@ -284,15 +258,8 @@ fn times_that_are_none_are_refused_with_their_place() {
         ("until = 5\n[[job]]\nad = \"A = 1\"\nruns = nan\n", 4),
         ("until = 5\n[[event]]\nat = -inf\n", 3),
     ] {
-        std::fs::write(&path, text).unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
-            .env_clear()
-            .args(["simulate", "--config-file", "/dev/null"])
-            .arg(&path)
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{text}: {stderr}");
+        let (status, _, stderr) = place.play(text, &[]);
+        assert_eq!(status, 3, "{text}: {stderr}");
         assert!(
             stderr.contains(&format!("s.toml:{line}:")) && stderr.contains("expected seconds"),
             "{text}: {stderr}"
@@ -300,33 +267,15 @@ fn times_that_are_none_are_refused_with_their_place() {
     }
 }
 
-/// The program that plays: this one, or another build of it for proofs that take long without optimisation.
-pub(crate) fn program() -> std::ffi::OsString {
-    std::env::var_os("SIMULATE_WITH").unwrap_or_else(|| env!("CARGO_BIN_EXE_htc-slot-run").into())
-}
-
-/// What a scenario is played for, looked at slot by slot in every poll or only where something has changed.
-fn played(config: &Path, scenario: &Path, words: &[&str]) -> String {
-    let mut command = Command::new(program());
-    command.args(["simulate", "--no-env", "--config-file"]).args([config, scenario]).args(words).env_clear();
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The states and jobs of the event stream; which of two hooks of one moment is told first is no matter.
-fn events(config: &Path, scenario: &Path, more: &[&str]) -> Vec<String> {
-    let text = played(config, scenario, &[&["--events"], more].concat());
-    let is_course = |line: &&str| line.contains(": state ") || line.contains(": job ");
-    text.lines().filter(is_course).map(str::to_owned).collect()
-}
-
-/// The summary and the picture, without anybody who is told of events: fetches in vain are counted only.
-fn counted(config: &Path, scenario: &Path, more: &[&str]) -> (serde_json::Value, String) {
-    let picture = scenario.with_extension("svg");
-    let words = ["--json", "--svg", picture.to_str().unwrap()];
-    let summary = played(config, scenario, &[&words, more].concat());
-    (serde_json::from_str(&summary).unwrap(), std::fs::read_to_string(picture).unwrap())
+/// Every event; the summary, and the picture that is drawn where nobody is told of them: fetches in vain are counted only.
+fn course(place: &Place, more: &[&str]) -> (String, Value, String) {
+    let told = |words: &[&str]| {
+        let (status, told, stderr) = place.run(&[&["simulate", "s.toml"], words, more].concat());
+        assert_eq!(status, 0, "{stderr}");
+        told
+    };
+    let summary = serde_json::from_str(&told(&["--json", "--svg", "x.svg"])).unwrap();
+    (told(&["--events"]), summary, place.read("x.svg"))
 }
 
 /// Numbers below `below`, the same for the same seed.
@@ -470,80 +419,109 @@ fn made_up(seed: u64) -> String {
 
 /// Plays a scenario with slots that rest while nothing changes, and with each slot looked at in every poll: both take the same
 /// course. Returns how many events there were.
-fn same_course(home: &Path, scenario: &str) -> usize {
-    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot/plain.conf");
-    let path = home.join("scenario.toml");
-    std::fs::write(&path, scenario).unwrap();
-    let every_poll = ["--every-poll"];
-    let (lazy, naive) = (events(&config, &path, &[]), events(&config, &path, &every_poll));
+fn same_course(scenario: &str) -> usize {
+    let place = Place::new(PLAIN);
+    place.write("s.toml", scenario);
+    let (events, summary, picture) = course(&place, &[]);
+    let (made, counted, drawn) = course(&place, &["--every-poll"]);
+    let (lazy, naive): (Vec<&str>, Vec<&str>) = (events.lines().collect(), made.lines().collect());
     if let Some(at) = (0..naive.len().max(lazy.len())).find(|at| naive.get(*at) != lazy.get(*at)) {
-        let near = |lines: &[String]| {
+        let near = |lines: &[&str]| {
             lines[at.saturating_sub(4).min(lines.len())..(at + 3).min(lines.len())].join("\n")
         };
         panic!("line {at}:\n{scenario}\nevery poll:\n{}\nlooking less:\n{}", near(&naive), near(&lazy));
     }
-    let (summary, picture) = counted(&config, &path, &[]);
-    let (made, drawn) = counted(&config, &path, &every_poll);
-    assert_eq!(summary, made, "what was counted and what was made:\n{scenario}");
+    assert_eq!(summary, counted, "what was counted and what was made:\n{scenario}");
     assert!(picture == drawn, "another timeline:\n{scenario}");
     naive.len()
 }
 
 #[test]
 fn looking_only_where_something_has_changed_changes_nothing() {
-    let home = tempfile::tempdir().unwrap();
     let seeds = std::env::var("SIMULATE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6u64);
     let first = std::env::var("SIMULATE_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0u64);
-    let changes: usize = (first..first + seeds).map(|seed| same_course(home.path(), &made_up(seed))).sum();
+    let changes: usize = (first..first + seeds).map(|seed| same_course(&made_up(seed))).sum();
     assert!(changes > 200, "{changes}");
 }
 
 /// A call of FETCH_WORK that ends in the moment of a poll is answered after the poll, whether it was made or counted only.
 #[test]
 fn a_poll_comes_before_what_a_hook_prints_in_its_moment() {
-    let home = tempfile::tempdir().unwrap();
     let scenario = "length = '4h'\n[knobs]\nPREEMPT = 'Memory > 10'\nFetchWorkDelay = '7'\nMachineMaxVacateTime = '0'\n\
         MaxJobRetirementTime = '300'\n[[jobs]]\nruns = 'exponential 12m'\n";
-    assert!(same_course(home.path(), scenario) > 100);
+    assert!(same_course(scenario) > 100);
 }
 
 /// Retirement and FetchWorkDelay are over in the same second, and the slot was looked at last at an update.
 #[test]
 fn a_slot_that_rests_does_not_ask_before_polls_would_have_let_it() {
-    let home = tempfile::tempdir().unwrap();
     let scenario = "length = '4h'\n[knobs]\nPREEMPT = '(MyCurrentTime % 700) <= 350'\nUPDATE_INTERVAL = '61'\n\
         FetchWorkDelay = '300'\nMachineMaxVacateTime = '0'\nMaxJobRetirementTime = '300'\n\
         [[jobs]]\ncount = 30\nwithin = '3h'\nruns = 'exponential 12m'\n";
-    assert!(same_course(home.path(), scenario) > 100);
+    assert!(same_course(scenario) > 100);
 }
 
 /// Used time is a sum of fractions, the same to the last digit in whichever order runs are kept.
 #[test]
 fn times_of_runs_at_the_end_are_added_in_the_order_of_slots() {
-    let home = tempfile::tempdir().unwrap();
     let scenario = "length = '4h'\nseed = 230\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
         START = '((time() - EnteredCurrentActivity) > 200) =?= true'\nUPDATE_INTERVAL = '61'\nCLAIM_WORKLIFE = '-1'\n\
         [[jobs]]\ncount = 60\nruns = 'exponential 12m'\n\
         [[event]]\nat = '5m'\nknobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }\n";
-    assert!(same_course(home.path(), scenario) > 100);
+    assert!(same_course(scenario) > 100);
 }
 
 /// A slot whose START has become false before its FetchWorkDelay is over asks when that is over, not a whole delay later.
 #[test]
 fn a_slot_that_becomes_unwilling_keeps_what_is_left_of_its_delay() {
-    let home = tempfile::tempdir().unwrap();
     let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '300'\nPREEMPT = 'True'\nPOLLING_INTERVAL = '7'\n\
         START = '!((time() - EnteredCurrentActivity) > 200)'\nMachineMaxVacateTime = '0'\nMaxJobRetirementTime = '300'\n\
         [[jobs]]\nruns = 'exponential 12m'\n";
-    assert!(same_course(home.path(), scenario) > 100);
+    assert!(same_course(scenario) > 100);
 }
 
 /// What a cron job prints for the first time is no news of what it prints no more.
 #[test]
 fn a_first_output_of_cron_changes_nothing_that_was_printed_before() {
-    let home = tempfile::tempdir().unwrap();
     let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '7'\nRANK = 'TARGET.RequestMemory'\n\
         [[jobs]]\ncount = 60\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = 500\nmemory = [2, 4]\n\
         [[event]]\nat = '2h41s'\ncron = 'NodeIsHealthy = false'\n";
-    same_course(home.path(), scenario);
+    same_course(scenario);
+}
+
+/// A slot whose job stands still asks when its timer has run out, which is after those that a poll of that moment lets ask.
+#[test]
+fn slots_that_ask_in_one_moment_do_so_in_the_order_of_polls_and_timers() {
+    let scenario = "length = '1h'\nfetch_takes = 2\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
+        FetchWorkDelay = '48'\nPOLLING_INTERVAL = '5'\nUPDATE_INTERVAL = '300'\nRANK = 'TARGET.JobPrio'\n\
+        [[jobs]]\nruns = '50m'\nmemory = 1\n[[event]]\nat = '5m'\ncommand = 'suspend'\n";
+    assert!(same_course(scenario) > 100);
+}
+
+/// A slot that an update looks at and one that it only lets ask take their turns in the order of slots.
+#[test]
+fn a_slot_that_rests_asks_in_its_turn() {
+    let scenario = "length = '1h'\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
+        START = '(SlotID == 3 || TARGET.RequestMemory > 5) && ((time() - EnteredCurrentActivity) > 200) =?= true'\n\
+        FetchWorkDelay = '300'\nPOLLING_INTERVAL = '30'\nUPDATE_INTERVAL = '300'\nRANK = 'TARGET.JobPrio'\n\
+        [[jobs]]\nat = '10m'\nruns = '83s'\nmemory = 1\n";
+    assert!(same_course(scenario) > 50);
+}
+
+/// TotalJobRunTime is undefined until the first second of it is over: a poll may come before that.
+#[test]
+fn what_is_counted_comes_into_being() {
+    let scenario = "length = '2h'\nfetch_takes = 0.5\n[knobs]\nPREEMPT = 'TARGET.Second && TotalJobRunTime > 333'\n\
+        FetchWorkDelay = 'ifThenElse(Activity == \"Idle\", 0, 3600)'\nMaxJobRetirementTime = '0'\n\
+        MachineMaxVacateTime = '0'\n[[jobs]]\nruns = 0.2\nmemory = 1\nad = 'Second = false'\n\
+        [[jobs]]\nruns = '30m'\nmemory = 1\nad = 'Second = true'\n";
+    assert!(same_course(scenario) > 50);
+}
+
+/// A slot whose job stands still learns of another FetchWorkDelay by its next fetch.
+#[test]
+fn a_slot_that_no_poll_lets_ask_keeps_its_delay_until_it_asks() {
+    let scenario = "length = '4h'\n[[jobs]]\ncount = 60\nruns = 'exponential 12m'\n[[event]]\nat = '47m3s'\ncommand = 'suspend'\n\
+        [[event]]\nat = '2h41s'\nknobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }\n";
+    assert!(same_course(scenario) > 100);
 }

@@ -3,15 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1
-DISK = 1000000
-NUM_CPUS = 2
-MEMORY = 2000
-NUM_SLOTS_TYPE_1 = 2
-SLOT_TYPE_1 = 50%
-SLOT_TYPE_1_PARTITIONABLE = False
-FetchWorkDelay = 60
-START = TARGET.Owner =!= \"mallory\" && TARGET.RequestMemory < 500
+use super::simulate_place::{CONFIG, Place};
+
+const POLICY: &str = "START = TARGET.Owner =!= \"mallory\" && TARGET.RequestMemory < 500
 PREEMPT = (time() - JobStart) > 3600
 ";
 
@@ -51,51 +45,20 @@ JobStartDate = 1700000310
 CompletionDate = 1700000370
 ";
 
-struct Place(tempfile::TempDir);
+fn config() -> String {
+    format!("{CONFIG}{POLICY}")
+}
 
-impl Place {
-    fn new() -> Self {
-        let place = Place(tempfile::tempdir().unwrap());
-        place.write("c.conf", CONFIG);
-        place.write("s.toml", SCENARIO);
-        place.write("jobs.ads", JOBS);
-        place
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    /// Status, standard output and standard error.
-    fn run(&self, words: &[&str]) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
-            .args(words)
-            .args(["--no-env", "--config-file", "c.conf"])
-            .current_dir(self.0.path())
-            .env_clear()
-            .env("TZ", "UTC")
-            .output()
-            .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-    }
-
-    /// Standard output of a run that ends well and tells nothing.
-    fn well(&self, words: &[&str]) -> String {
-        let (status, told, stderr) = self.run(words);
-        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {told}");
-        told
-    }
-
-    fn summary(&self, words: &[&str]) -> serde_json::Value {
-        let all: serde_json::Value = serde_json::from_str(&self.well(words)).unwrap();
-        all[0].clone()
-    }
+fn place() -> Place {
+    let place = Place::new(&config());
+    place.write("s.toml", SCENARIO);
+    place.write("jobs.ads", JOBS);
+    place
 }
 
 #[test]
 fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
-    let place = Place::new();
+    let place = place();
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
     let wanted = "         +0s job 1.0 came
       +0.01s job 1.0 began on slot1
@@ -127,7 +90,7 @@ fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
 
 #[test]
 fn why_of_a_slot_tells_its_last_change_as_it_was_decided_and_its_policy_now() {
-    let place = Place::new();
+    let place = place();
     let told = place.well(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
     let wanted = "slot1 at +1h: Preempting/Vacating
 since +1h: Claimed/Retiring: PREEMPT is true
@@ -156,8 +119,8 @@ at +1h policy says:
 /// A limit on Activity holds while the job is Busy, and no more when it leaves: what is shown are the values of the decision.
 #[test]
 fn why_shows_values_as_they_were_when_it_was_decided() {
-    let place = Place::new();
-    place.write("c.conf", &format!("{CONFIG}PREEMPT = Activity == \"Busy\" && TotalJobRunTime > 600\n"));
+    let place = place();
+    place.write("c.conf", config() + "PREEMPT = Activity == \"Busy\" && TotalJobRunTime > 600\n");
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
     assert!(told.contains("                     Activity = \"Busy\"\n"), "{told}");
     // And a knob that is set later has the place of the later one.
@@ -171,8 +134,8 @@ fn why_shows_values_as_they_were_when_it_was_decided() {
 
 #[test]
 fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
-    let place = Place::new();
-    place.write("new.conf", &CONFIG.replace("3600", "7300"));
+    let place = place();
+    place.write("new.conf", config().replace("3600", "7300"));
     let (status, told, stderr) = place.run(&["simulate", "s.toml", "--compare", "new.conf"]);
     assert_eq!((status, stderr.as_str()), (1, ""), "{told}");
     assert!(told.starts_with("before: c.conf\nafter:  new.conf\n\n  "), "{told}");
@@ -199,7 +162,7 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
 /// Owners, requests, distances, run times and exit status as they were.
 #[test]
 fn a_history_is_played_again() {
-    let place = Place::new();
+    let place = place();
     place.write(
         "h.toml",
         "length = '1h'\n[[jobs]]\nname = 'history'\nfrom = 'jobs.ads'\n[knobs]\nSTART = 'True'\n",
@@ -208,13 +171,13 @@ fn a_history_is_played_again() {
     assert!(told.ends_with("     +10m job 7.0 ended with status 3\n"), "{told}");
     let told = place.well(&["simulate", "h.toml", "--why", "8.4"]);
     assert!(told.contains("+5m job 8.4 came\n") && told.contains(" job 8.4 ended with status 0\n"), "{told}");
-    let summary = place.summary(&["simulate", "h.toml", "--json"]);
+    let summary = place.row(&["simulate", "h.toml", "--json"]);
     assert_eq!(summary["jobs"]["completed"], 2);
     assert_eq!(summary["jobs"]["failed"], 1);
     assert_eq!(summary["owners"][1]["goodput"], 60.0, "{summary}");
-    std::fs::create_dir(place.0.path().join("empty")).unwrap();
+    std::fs::create_dir(place.path("empty")).unwrap();
     for (from, said) in [("nowhere", "No such file"), ("empty", "holds no ads"), ("c.conf", "jobs 1")] {
-        place.write("h.toml", &format!("length = '1h'\n[[jobs]]\nfrom = '{from}'\n"));
+        place.write("h.toml", format!("length = '1h'\n[[jobs]]\nfrom = '{from}'\n"));
         let (status, _, stderr) = place.run(&["simulate", "h.toml"]);
         assert!(status == 3 && stderr.contains(said), "{from}: {status} {stderr}");
     }
@@ -222,7 +185,7 @@ fn a_history_is_played_again() {
 
 #[test]
 fn hooks_hang_fail_print_nonsense_and_take_their_time() {
-    let place = Place::new();
+    let place = place();
     let hook = |from: &str, to: &str, does: &str| {
         format!("[[hook]]\ntype = 'FETCH_WORK'\nfrom = '{from}'\nto = '{to}'\n{does}\n")
     };
@@ -233,7 +196,7 @@ fn hooks_hang_fail_print_nonsense_and_take_their_time() {
         hook("390s", "450s", "hangs = true")
     );
     place.write("h.toml", &scenario);
-    let summary = place.summary(&["simulate", "h.toml", "--json"]);
+    let summary = place.row(&["simulate", "h.toml", "--json"]);
     let fetch = &summary["hooks"][0];
     // At 0, 60, ... 420 s by two slots; who hangs at 420 s asks no more.
     assert_eq!(
@@ -249,9 +212,9 @@ fn hooks_hang_fail_print_nonsense_and_take_their_time() {
 
 #[test]
 fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they_say() {
-    let place = Place::new();
+    let place = place();
     let tried = |keys: &str, wanted: &[(&str, f64, f64)]| {
-        place.write("k.toml", &format!("start = 2026-11-02 08:00:00\nlength = '2d'\n{keys}"));
+        place.write("k.toml", format!("start = 2026-11-02 08:00:00\nlength = '2d'\n{keys}"));
         let told = place.well(&["simulate", "k.toml", "--events"]);
         for (state, from, to) in wanted {
             let fits = |line: &&str| {
@@ -310,7 +273,7 @@ fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they
 /// Each slot type has its own SUSPEND: what the middle one looks at is looked at.
 #[test]
 fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
-    let place = Place::new();
+    let place = place();
     let mut config = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 3\nMEMORY = 3000\n\
         FetchWorkDelay = 60\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nWANT_SUSPEND = True\n"
         .to_owned();
@@ -333,15 +296,15 @@ fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
 /// Fetches that are counted and not made are as many as those that are made in every poll.
 #[test]
 fn fetches_in_vain_are_counted_as_if_they_were_made() {
-    let place = Place::new();
+    let place = place();
     for (delay, update) in [(300, 300), (60, 300), (7, 61), (301, 300), (299, 300)] {
         let scenario = format!(
             "length = '1d'\n[knobs]\nFetchWorkDelay = {delay}\nUPDATE_INTERVAL = {update}\nSTART = 'true'\n\
              [[jobs]]\ncount = 20\nwithin = '23h'\nruns = '20m'\nmemory = 1\n"
         );
         place.write("f.toml", &scenario);
-        let lazy = place.summary(&["simulate", "f.toml", "--json"]);
-        let naive = place.summary(&["simulate", "f.toml", "--json", "--every-poll"]);
+        let lazy = place.row(&["simulate", "f.toml", "--json"]);
+        let naive = place.row(&["simulate", "f.toml", "--json", "--every-poll"]);
         for part in ["hooks", "jobs", "waits", "slot_types", "transitions"] {
             assert_eq!(lazy[part], naive[part], "FetchWorkDelay {delay}, UPDATE_INTERVAL {update}: {part}");
         }
@@ -350,7 +313,7 @@ fn fetches_in_vain_are_counted_as_if_they_were_made() {
 
 #[test]
 fn explain_asks_a_pools_own_slots_and_lets_values_be_assumed() {
-    let place = Place::new();
+    let place = place();
     let slot = |name: &str, cpus: u32, load: &str| {
         format!(
             "Name = \"slot1@{name}\"\nCpus = {cpus}\nMemory = 4000\nSTART = LoadAvg < 0.3\nLoadAvg = {load}\n\
@@ -381,12 +344,12 @@ fn explain_asks_a_pools_own_slots_and_lets_values_be_assumed() {
 
 #[test]
 fn explain_compares_configurations_clause_by_clause() {
-    let place = Place::new();
-    let execute = place.0.path().join("execute");
-    let base = format!("{CONFIG}EXECUTE = {}\n", execute.display());
+    let place = place();
+    let execute = place.path("execute");
+    let base = config() + &format!("EXECUTE = {}\n", execute.display());
     std::fs::create_dir(&execute).unwrap();
     place.write("c.conf", &base);
-    place.write("new.conf", &base.replace("500", "950"));
+    place.write("new.conf", base.replace("500", "950"));
     let (status, told, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
     assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
@@ -407,23 +370,23 @@ fn explain_compares_configurations_clause_by_clause() {
     place.write("zeros.ads", "Owner = \"a\"\nRequestMemory = 0100\n");
     let ask = || place.run(&["explain", "--ads", "zeros.ads", "slot1"]).2.contains("`0100` is not a number");
     assert!(ask());
-    place.write("c.conf", &format!("{base}STRICT_CLASSAD_EVALUATION = true\n"));
+    place.write("c.conf", format!("{base}STRICT_CLASSAD_EVALUATION = true\n"));
     assert!(!ask());
 }
 
 /// Cron results given, or run first.
 #[test]
 fn explain_knows_what_cron_jobs_publish() {
-    let place = Place::new();
-    let script = place.0.path().join("health");
+    let place = place();
+    let script = place.path("health");
     crate::sandbox::write_executable(&script, b"#!/bin/sh\necho 'NodeIsHealthy = true'\n");
     let cron = "STARTD_CRON_JOBLIST = HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = ";
-    let config = format!(
-        "{CONFIG}EXECUTE = {0}\nSTART = NodeIsHealthy =?= true\n{cron}{1}\nSTARTD_CRON_HEALTH_PERIOD = 1h\n",
-        place.0.path().display(),
+    let asks_cron = format!(
+        "EXECUTE = {0}\nSTART = NodeIsHealthy =?= true\n{cron}{1}\nSTARTD_CRON_HEALTH_PERIOD = 1h\n",
+        place.path("").display(),
         script.display()
     );
-    place.write("c.conf", &config);
+    place.write("c.conf", config() + &asks_cron);
     place.write("one.ad", "RequestMemory = 1\n");
     place.write("given", "NodeIsHealthy = true\n");
     place.write("bad", "this is no attribute\n");
@@ -442,14 +405,14 @@ fn explain_knows_what_cron_jobs_publish() {
         status == 3 && stderr.contains("bad: what cron jobs publish has a line that is no attribute"),
         "{stderr}"
     );
-    place.write("c.conf", &format!("{CONFIG}EXECUTE = {}\n", place.0.path().display()));
+    place.write("c.conf", config() + &format!("EXECUTE = {}\n", place.path("").display()));
     let (_, _, stderr) = ask(&["--run-cron"]);
     assert!(stderr.contains("the configuration has no cron job"), "{stderr}");
 }
 
 #[test]
 fn one_format_is_for_slots_and_for_routes() {
-    let place = Place::new();
+    let place = place();
     place.write(
         "r.toml",
         "length = '2h'\n[[jobs]]\ncount = 20\nevery = '1m'\nruns = '10m'\nwait = '2m'\nad = 'WantRoute = true'\n[queue]\norder = 'priority'\n",
@@ -462,7 +425,7 @@ fn one_format_is_for_slots_and_for_routes() {
         let output = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
             .args(["simulate", "r.toml", "--no-env", "--config-file", "router.conf"])
             .args(words)
-            .current_dir(place.0.path())
+            .current_dir(place.path(""))
             .env_clear()
             .output()
             .unwrap();

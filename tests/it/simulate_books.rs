@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::point::Point;
+use super::simulate_place::Place;
 
 /// Numbers below `below`, the same for the same seed.
 fn below(state: &mut u64, below: u64) -> u64 {
@@ -48,34 +49,27 @@ fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
     let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let (seeds, jobs) = (wanted("SIMULATE_SEEDS").unwrap_or(1), wanted("SIMULATE_JOBS").unwrap_or(400));
     let days = wanted("SIMULATE_DAYS").unwrap_or(2);
-    let place = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
-    write("history", &history(jobs));
-    write(
-        "c",
+    let place = Place::new(
         "NETWORK_INTERFACE = 127.0.0.1\nDISK = 100000000\nSLOT_TYPE_1_PARTITIONABLE = True\nNUM_SLOTS_TYPE_1 = 1\n\
          SLOT_TYPE_1 = 100%\nFetchWorkDelay = 60\nPOLLING_INTERVAL = 30\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nSUSPEND = KeyboardIdle < 60\n\
          CONTINUE = KeyboardIdle > 300\nWANT_SUSPEND = TARGET.Owner == \"ana\"\nPREEMPT = TARGET.Owner == \"ben\" && SUSPEND\n\
          MaxJobRetirementTime = 60\n",
     );
-    write(
-        "s",
-        &"length = 'DAYSd'\n[[machine]]\nname = 'node'\ncount = 4\ncpus = 8\nmemory = '16G'\n[[jobs]]\nfrom = 'history'\nleaves = '5s'\n\
+    place.write("history", history(jobs));
+    place.write(
+        "s.toml",
+        "length = 'DAYSd'\n[[machine]]\nname = 'node'\ncount = 4\ncpus = 8\nmemory = '16G'\n[[jobs]]\nfrom = 'history'\nleaves = '5s'\n\
          [[keyboard]]\nbusy = 'exponential 10m'\naway = 'exponential 5h'\n[[event]]\nat = '6h'\nmachines = 'node1'\ncommand = 'drain'\n\
          resume = true\n[[hook]]\ntype = 'FETCH_WORK'\npercent = 1\nprints = 'nonsense'\n"
             .replace("DAYS", &days.to_string()),
     );
     for seed in 1..=seeds {
         let run = |words: &[&str]| {
-            let output = Command::new(super::simulate::program())
-                .args(["simulate", "s", "--no-env", "--config-file", "c", "--seed", &seed.to_string()])
-                .args(words)
-                .current_dir(place.path())
-                .env_clear()
-                .output()
-                .unwrap();
-            assert!(output.status.success(), "{output:?}");
-            String::from_utf8(output.stdout).unwrap()
+            let seed = seed.to_string();
+            let (status, told, stderr) =
+                place.run(&[&["simulate", "s.toml", "--seed", &seed], words].concat());
+            assert_eq!(status, 0, "seed {seed}: {stderr}");
+            told
         };
         let all: Value = serde_json::from_str(&run(&["--json"])).unwrap();
         let summary = &all[0];

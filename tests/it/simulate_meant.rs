@@ -1,76 +1,18 @@
 //! What scenarios mean where it is easy to get it wrong: jobs that are alike for some policies alone, priorities, histories, several
 //! patterns at once, what is asked for and cannot be; and that nothing of it is passed over in silence.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::Stdio;
 
 use serde_json::Value;
 
-const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1
-DISK = 1000000
-NUM_CPUS = 2
-MEMORY = 2000
-NUM_SLOTS_TYPE_1 = 2
-SLOT_TYPE_1 = 50%
-SLOT_TYPE_1_PARTITIONABLE = False
-FetchWorkDelay = 60
-";
-
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Self {
-        let place = Place(tempfile::tempdir().unwrap());
-        place.write("c.conf", CONFIG);
-        place
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    /// Status, standard output and standard error.
-    fn run(&self, words: &[&str]) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
-            .args(words)
-            .args(["--no-env", "--config-file", "c.conf"])
-            .current_dir(self.0.path())
-            .env_clear()
-            .env("TZ", "UTC")
-            .output()
-            .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-    }
-
-    /// Plays a scenario with these words.
-    fn play(&self, scenario: &str, words: &[&str]) -> (i32, String, String) {
-        self.write("s.toml", scenario);
-        self.run(&[&["simulate", "s.toml"], words].concat())
-    }
-
-    /// Plays it, which has to go well without a word; the same has to come of it when every poll is made.
-    fn summary(&self, scenario: &str, words: &[&str]) -> Value {
-        let json = |more: &[&str]| {
-            let (status, told, stderr) = self.play(scenario, &[words, &["--json"], more].concat());
-            assert_eq!((status, stderr.as_str()), (0, ""), "{scenario}: {told}");
-            serde_json::from_str::<Value>(&told).unwrap()[0].clone()
-        };
-        let (lazy, naive) = (json(&[]), json(&["--every-poll"]));
-        assert_eq!(lazy, naive, "{scenario}");
-        lazy
-    }
-}
+use super::simulate_place::{CONFIG, Place};
 
 /// A slot that refuses one job takes the next where its policy looks at what belongs to one job alone.
 #[test]
 fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let scenario = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nruns = '10m'\n";
     let spread = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nevery = 200\nruns = '10m'\n";
     let by_ad = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nruns = '10m'\nad = 'Odd = ProcId % 2 == 1'\n";
@@ -92,7 +34,7 @@ fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
 
 #[test]
 fn priorities_count_wherever_they_are_said() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let first = |low: &str, high: &str| {
         let scenario = format!(
             "length = '2h'\n[queue]\norder = 'priority'\n[[machine]]\nslots = 1\n[[jobs]]\nname = 'low'\nruns = '10m'\n{low}\n\
@@ -129,7 +71,7 @@ const HISTORY: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nQDate = 17000
 /// What of a history cannot be played is told with its line; the rest is played.
 #[test]
 fn of_a_history_is_told_what_is_left_out() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     place.write("h.ads", HISTORY);
     let scenario = "length = '2h'\n[[jobs]]\nfrom = 'h.ads'\nowner = 'x'\nmemory = 5\nwithin = '1h'\n";
     let (status, told, stderr) = place.play(scenario, &["--json"]);
@@ -162,22 +104,22 @@ fn of_a_history_is_told_what_is_left_out() {
 /// A queue or a history in any form, as for all that reads ads.
 #[test]
 fn jobs_come_from_whatever_holds_ads() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let ad = |cluster: u32| {
         format!("ClusterId = {cluster}\nProcId = 0\nQDate = 1700000000\nRemoteWallClockTime = 60.0\n")
     };
     let both = ad(1) + "\n" + &ad(2);
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(both.as_bytes()).unwrap();
-    std::fs::write(place.path("h.gz"), packed.finish().unwrap()).unwrap();
+    place.write("h.gz", packed.finish().unwrap());
     place.write(
         "job_queue.log",
         "107 1 CreationTimestamp 1700000000\n105\n101 01.-1 Job Machine\n103 01.-1 QDate 1700000000\n101 1.0 Job Machine\n\
          103 1.0 ClusterId 1\n103 1.0 ProcId 0\n101 1.1 Job Machine\n103 1.1 ClusterId 1\n103 1.1 ProcId 1\n106\n",
     );
     std::fs::create_dir(place.path("d")).unwrap();
-    place.write("d/1.ad", &ad(1));
-    place.write("d/2.ad", &ad(2));
+    place.write("d/1.ad", ad(1));
+    place.write("d/2.ad", ad(2));
     place.write(
         "h.json",
         "[\n{\"ClusterId\": 1, \"ProcId\": 0, \"QDate\": 1700000000},\n{\"ClusterId\": 2, \"ProcId\": 0, \"QDate\": 1700000000}\n]\n",
@@ -186,7 +128,7 @@ fn jobs_come_from_whatever_holds_ads() {
         let summary = place.summary(&format!("length = '1h'\n[[jobs]]\nfrom = '{from}'\nruns = 60\n"), &[]);
         assert_eq!(summary["jobs"]["completed"], 2, "{from}");
     }
-    std::fs::write(place.path("h.xz"), b"\xfd7zXZ\0 and so on").unwrap();
+    place.write("h.xz", b"\xfd7zXZ\0 and so on");
     let (status, _, stderr) = place.play("length = '1h'\n[[jobs]]\nfrom = 'h.xz'\n", &[]);
     assert!(status == 3 && stderr.contains("it is packed with xz"), "{stderr}");
 }
@@ -194,7 +136,7 @@ fn jobs_come_from_whatever_holds_ads() {
 /// While one of them is there the keyboard is in use, and loads add up.
 #[test]
 fn patterns_that_meet_on_a_machine_count_together() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let changes = |text: &str| {
         let (status, told, stderr) = place.play(text, &["--events"]);
         assert_eq!((status, stderr.as_str()), (0, ""), "{text}");
@@ -225,7 +167,7 @@ fn patterns_that_meet_on_a_machine_count_together() {
 /// Not cut at what is the longest time.
 #[test]
 fn sizes_may_be_large() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let scenario = "length = '1h'\n[[jobs]]\ndisk = '10T'\nruns = 60\n";
     let (_, told, _) = place.play(scenario, &["--why", "1.0"]);
     assert!(told.contains("RequestDisk = 10737418240"), "{told}");
@@ -234,7 +176,7 @@ fn sizes_may_be_large() {
 /// A refused job is offered again when START may have become another, and not only after `retry`.
 #[test]
 fn a_refused_job_is_offered_again_when_start_may_have_changed() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let head = "start = 2026-11-02 17:00:00\nlength = '6h'\n[[jobs]]\nat = '17:50'\nruns = '5m'\n";
     let began = |scenario: &str, start: &str| {
         let knob = format!("START={start}");
@@ -252,7 +194,7 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     // A partitionable slot has room again when a job below it ends.
     place.write(
         "c.conf",
-        &CONFIG.replace("50%", "100%").replace("= False", "= True").replace("TYPE_1 = 2", "TYPE_1 = 1"),
+        CONFIG.replace("50%", "100%").replace("= False", "= True").replace("TYPE_1 = 2", "TYPE_1 = 1"),
     );
     let full = "length = '6h'\n[[jobs]]\ncount = 2\nruns = '20m'\ncpus = 1\nmemory = 100\ndisk = 1\n\
         [[jobs]]\nat = '5m'\ncpus = 2\nmemory = 100\ndisk = 1\nruns = '5m'\n";
@@ -263,10 +205,34 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     assert!(minutes.parse::<u32>().is_ok_and(|minutes| (20..50).contains(&minutes)), "{told}");
 }
 
+/// A slot that looks at another one is offered what it refused when that has changed, and not only after `retry`.
+#[test]
+fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
+    let place = Place::new(CONFIG);
+    let scenario =
+        "length = '3h'\n[[jobs]]\nruns = '10m'\nad = 'First = true'\n[[jobs]]\nat = '2m'\nruns = '5m'\n";
+    let ran = |start: &str, more: &[&str]| {
+        let knob = format!("START={start}");
+        let words = [&["--set-knob", &knob], more].concat();
+        place.summary(scenario, &words);
+        let (_, told, _) = place.play(scenario, &[&words, &["--why", "2.0"][..]].concat());
+        let line =
+            told.lines().find(|line| line.contains(" began on slot2")).unwrap_or_else(|| panic!("{told}"));
+        let minutes = line.trim().strip_prefix('+').and_then(|rest| rest.split('m').next()).unwrap();
+        assert!(minutes.parse::<u32>().is_ok_and(|minutes| (10..25).contains(&minutes)), "{told}");
+    };
+    let second = |most: &str| {
+        format!(
+            "ifThenElse(SlotID == 1, TARGET.First == true, TARGET.First =!= true && TARGET.RequestCpus > {most})"
+        )
+    };
+    ran(&second("ifThenElse(slot1_State =?= \"Claimed\", 5, 0)"), &["--set-knob", "STARTD_SLOT_ATTRS=State"]);
+}
+
 #[test]
 fn jobs_that_no_slot_asks_for_are_told_why() {
-    let place = Place::new();
-    place.write("c.conf", &format!("{CONFIG}START = KeyboardIdle > 900000\n"));
+    let place = Place::new(CONFIG);
+    place.write("c.conf", format!("{CONFIG}START = KeyboardIdle > 900000\n"));
     let scenario =
         "length = '3h'\n[[jobs]]\ncount = 3\nruns = 60\n[[jobs]]\nname = 'late'\nat = '1h'\nruns = 60\n";
     let (status, told, stderr) = place.play(scenario, &[]);
@@ -296,7 +262,7 @@ fn jobs_that_no_slot_asks_for_are_told_why() {
 
 #[test]
 fn machines_of_a_distribution_are_thrown_one_by_one() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let scenario = |seed: u32| {
         format!(
             "seed = {seed}\nlength = '3h'\n[[machine]]\nname = 'm'\ncount = 12\nslots = 1\nmemory = [1000, 8000]\n[[jobs]]\ncount = 12\n\
@@ -312,7 +278,7 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
 /// What is asked for and has no effect is told.
 #[test]
 fn what_changes_nothing_is_told() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     for (scenario, said) in [
         (
             "length = '5h'\n[[keyboard]]\n",
@@ -342,7 +308,7 @@ fn what_changes_nothing_is_told() {
 
 #[test]
 fn what_cannot_be_is_told_with_key_file_and_line() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     for (scenario, said) in [
         (
             "length = 10\n[[event]]\nat = 20\nidle = 0\n",
@@ -380,13 +346,12 @@ fn what_cannot_be_is_told_with_key_file_and_line() {
 
 #[test]
 fn events_and_pictures_are_written_or_told_of() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let scenario = "length = '1h'\n[[machine]]\nname = \"a\\u001b[2J\\u0000b\"\n[[jobs]]\nruns = '10m'\n";
     let (status, told, stderr) = place.play(scenario, &["--events", "--svg", "x.svg", "--html", "x.html"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(told.contains(": state ") && !told.contains(['\x1b', '\0']), "{told:?}");
-    let drawn = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
-    assert!(drawn("x.svg").contains("<svg") && drawn("x.html").contains("<svg"));
+    assert!(place.read("x.svg").contains("<svg") && place.read("x.html").contains("<svg"));
     let (status, told, _) = place.play(scenario, &["--events", "--json"]);
     let all: Vec<Value> = serde_json::from_str(&told).unwrap();
     assert!(status == 0 && all.iter().any(|event| event["event"] == "state"), "{told}");
@@ -418,8 +383,8 @@ fn events_and_pictures_are_written_or_told_of() {
 /// Without any job there is still much that may be different.
 #[test]
 fn compare_sees_other_states_hooks_and_all_owners() {
-    let place = Place::new();
-    place.write("own.conf", &format!("{CONFIG}IS_OWNER = True\n"));
+    let place = Place::new(CONFIG);
+    place.write("own.conf", format!("{CONFIG}IS_OWNER = True\n"));
     let (status, told, _) = place.play("length = '5h'\n", &["--compare", "own.conf"]);
     assert_eq!(status, 1, "{told}");
     let owner = told.lines().find(|line| line.starts_with("static type 1, Owner/Idle "));
@@ -427,7 +392,7 @@ fn compare_sees_other_states_hooks_and_all_owners() {
     let owners: String =
         (1..=7).map(|number| format!("[[jobs]]\nowner = 'o{number}'\nruns = 60\n")).collect();
     let scenario = format!("length = '5h'\n{owners}");
-    place.write("no.conf", &format!("{CONFIG}START = False\n"));
+    place.write("no.conf", format!("{CONFIG}START = False\n"));
     let (_, told, _) = place.play(&scenario, &["--compare", "no.conf"]);
     assert!(told.contains("(2 owners not shown; --json has them)"), "{told}");
     assert!(told.contains("FETCH_WORK, accepted"), "{told}");
@@ -435,9 +400,8 @@ fn compare_sees_other_states_hooks_and_all_owners() {
 
 #[test]
 fn explain_tells_of_slips_in_what_is_set() {
-    let place = Place::new();
-    place
-        .write("c.conf", &format!("{CONFIG}EXECUTE = {}\nSTART = LoadAvg < 0.3\n", place.0.path().display()));
+    let place = Place::new(CONFIG);
+    place.write("c.conf", format!("{CONFIG}EXECUTE = {}\nSTART = LoadAvg < 0.3\n", place.path("").display()));
     place.write("j.ads", "Owner = \"a\"\n");
     let ask = |set: &str| place.run(&["explain", "--ads", "j.ads", "--set", set, "slot1"]);
     let (_, _, stderr) = ask("Lodavg=1");
@@ -450,6 +414,10 @@ fn explain_tells_of_slips_in_what_is_set() {
     assert!(status == 2 && stderr.contains("'Load Avg' is no name of an attribute"), "{stderr}");
     let (_, _, stderr) = ask("loadavg=1");
     assert_eq!(stderr, "");
+    // What a job alone asks for.
+    place.write("j.ads", "Owner = \"a\"\nRequirements = TARGET.HasThing\n");
+    let (_, _, stderr) = ask("hasthing=true");
+    assert_eq!(stderr, "");
     let words = ["explain", "--ads", "j.ads", "--set-knob", "START=TARGET.X", "slot1"];
     let (_, told, _) = place.run(&words);
     assert!(told.contains("[Start: --set-knob]"), "{told}");
@@ -458,7 +426,7 @@ fn explain_tells_of_slips_in_what_is_set() {
 /// Of seconds since 1970 fractions would be lost.
 #[test]
 fn times_of_stories_are_as_short_as_they_are() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let (_, told, _) =
         place.play("length = '1h'\n[[jobs]]\nruns = '10m'\n", &["--why", "slot1@1m", "--json"]);
     assert!(told.contains("\"at\": 0.01"), "{told}");
@@ -467,7 +435,7 @@ fn times_of_stories_are_as_short_as_they_are() {
 /// What cron jobs publish is looked at like what the configuration says, by jobs one by one and where no poll is made.
 #[test]
 fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let odd = "length = '1d'\n[[jobs]]\ncount = 10\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Odd = TARGET.ProcId % 2 == 1'\n";
     let summary = place.summary(odd, &["--set-knob", "START=Odd"]);
     assert_eq!(summary["jobs"]["completed"], 5, "{summary}");
@@ -481,7 +449,7 @@ fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
 /// A part of a unit is one, in a list of sizes as alone; a pipe gets its picture.
 #[test]
 fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let jobs = "length = '1h'\n[[jobs]]\ncount = 1\nruns = '10m'\nmemory = ['256K']\n";
     let summary = place.summary(jobs, &["--set-knob", "START=TARGET.RequestMemory == 1"]);
     assert_eq!(summary["jobs"]["completed"], 1, "{summary}");
@@ -490,4 +458,21 @@ fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
     let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
     assert_eq!(place.play(jobs, &["--svg", "pipe"]).0, 0);
     assert!(reader.join().unwrap().contains("</svg>"));
+}
+
+/// Nobody is waited for beyond --timeout, though a simulation has time.
+#[test]
+fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
+    let place = Place::new(CONFIG);
+    place.write("s.toml", "length = '30d'\n");
+    let pipe = place.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for events in [&["--events"][..], &["--events=pipe"]] {
+        let words = [&["simulate", "s.toml", "--timeout", "1"], events].concat();
+        let mut child = place.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(124), "{stderr}");
+        assert!(stderr.contains("the time given with --timeout is over"), "{stderr}");
+    }
 }

@@ -120,10 +120,10 @@ impl Slots {
 /// Exit status 0: every job is taken by some slot.
 pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> anyhow::Result<Status> {
     let world = Rc::new(RealWorld::new());
-    let mut warnings = Vec::new();
+    let mut told = Told::default();
     let slots = match &arguments.slot_ads {
-        Some(path) => of_pool(path, arguments, session)?,
-        None => configured((cli, session), None, arguments, &mut warnings)?,
+        Some(path) => of_pool(path, (arguments, session), &mut told)?,
+        None => configured((cli, session), None, arguments, &mut told)?,
     };
     let (_, mut output) = pipe_ends();
     let input = &arguments.input;
@@ -132,16 +132,12 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
         return Err(Problem::unreadable(format!("{}: there is no ad", input.ads.display())).into());
     }
     if let Some(file) = &arguments.compare {
-        let other = configured((cli, session), Some(file), arguments, &mut warnings)?;
-        load::warn(session, &warnings);
-        let before = match &arguments.slot_ads {
-            Some(path) => path.display().to_string(),
-            None => cli.config.name(),
-        };
-        let heading = super::simulate_compare::heading(&before, file);
+        let other = configured((cli, session), Some(file), arguments, &mut told)?;
+        told.tell(session, &jobs);
+        let heading = super::simulate_compare::heading(&cli.config.name(), file);
         return compare((cli, &heading), (&slots, &other), &jobs, &*world);
     }
-    load::warn(session, &warnings);
+    told.tell(session, &jobs);
     let mut all_taken = true;
     let mut offers = Vec::new();
     let as_rows = cli.output.json || cli.output.jsonl;
@@ -202,13 +198,13 @@ fn configured(
     (cli, session): (&Cli, &Session),
     file: Option<&PathBuf>,
     arguments: &Arguments,
-    warnings: &mut Vec<String>,
+    told: &mut Told,
 ) -> anyhow::Result<Slots> {
     let loaded = load::load_to_ask(cli, file.map(PathBuf::as_path))?;
     // Two configurations may well say the same.
-    let is_new = |warning: &String| !warnings.contains(warning);
+    let is_new = |warning: &String| !told.warnings.contains(warning);
     let new: Vec<String> = loaded.warnings.into_iter().filter(is_new).collect();
-    warnings.extend(new);
+    told.warnings.extend(new);
     let fetches = |slot: &&SlotPlan| slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
     let fetching = loaded.settings.slots.iter().filter(fetches).map(|slot| slot.number).collect();
     let mut machine = at_rest(loaded.settings, loaded.world);
@@ -219,8 +215,7 @@ fn configured(
     }
     let ads: Vec<ClassAd> = machine.slots().filter_map(|(key, ..)| machine.sent_ad(key)).collect();
     for (name, value) in &arguments.set {
-        let warning = unasked(name, &ads).filter(|warning| !warnings.contains(warning));
-        warnings.extend(warning);
+        told.look_for(name, &ads);
         machine.assume(name, &value_of(name, value)?);
     }
     let keys = ads::chosen(&machine, &arguments.slots)?;
@@ -228,14 +223,18 @@ fn configured(
     Ok(Slots::Configured { machine, keys, config, fetching })
 }
 
-fn of_pool(path: &Path, arguments: &Arguments, session: &Session) -> anyhow::Result<Slots> {
+fn of_pool(
+    path: &Path,
+    (arguments, session): (&Arguments, &Session),
+    told: &mut Told,
+) -> anyhow::Result<Slots> {
     if path == Path::new("-") && arguments.input.ads == Path::new("-") {
         return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
     }
     let mut ads = Vec::new();
     let read = read_ads(path, arguments.input.strict_input, usize::MAX, session)?;
     for (name, _) in &arguments.set {
-        unasked(name, &read).iter().for_each(|warning| session.warn(warning));
+        told.look_for(name, &read);
     }
     for mut ad in read {
         for (name, value) in &arguments.set {
@@ -256,25 +255,46 @@ fn of_pool(path: &Path, arguments: &Arguments, session: &Session) -> anyhow::Res
     }
 }
 
-/// Why it may be a slip to set an attribute: no slot has it, and no expression of theirs asks for it.
-fn unasked(name: &str, ads: &[ClassAd]) -> Option<String> {
-    let mut known = Names::new();
-    for (attribute, expr) in ads.iter().flat_map(ClassAd::iter) {
-        known.insert(attribute.into());
-        known.extend(references::every(&expr));
+/// What is told once the jobs are known.
+#[derive(Default)]
+struct Told {
+    warnings: Vec<String>,
+    /// Attributes that are set and that no slot knows, each with what may have been meant.
+    unknown: Vec<(AttrName, Option<String>)>,
+}
+
+impl Told {
+    /// Notes an attribute that no slot has, and that no expression of theirs asks for: it may be a slip.
+    fn look_for(&mut self, name: &str, ads: &[ClassAd]) {
+        let mut known = asked_by(ads);
+        known.extend(ads.iter().flat_map(ClassAd::iter).map(|(attribute, _)| attribute.into()));
+        let sought = AttrName::from(name);
+        if known.contains(&sought) || self.unknown.iter().any(|(it, _)| *it == sought) {
+            return;
+        }
+        let known: Vec<String> =
+            known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
+        let lower: Vec<String> = known.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let near = nearest(name.to_ascii_lowercase(), lower.iter().map(String::as_str));
+        let near = near.and_then(|near| known.iter().find(|name| name.eq_ignore_ascii_case(near)));
+        self.unknown.push((sought, near.cloned()));
     }
-    if known.contains(&AttrName::from(name)) {
-        return None;
+
+    fn tell(&self, session: &Session, jobs: &[ClassAd]) {
+        load::warn(session, &self.warnings);
+        let asked = if self.unknown.is_empty() { Names::new() } else { asked_by(jobs) };
+        for (name, near) in self.unknown.iter().filter(|(name, _)| !asked.contains(name)) {
+            let hint = near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            session.warn(&format!(
+                "--set {name}: no slot has such an attribute, and no expression of theirs or of a job asks for it{hint}"
+            ));
+        }
     }
-    let known = known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned());
-    let known: Vec<String> = known.collect();
-    let lower: Vec<String> = known.iter().map(|name| name.to_ascii_lowercase()).collect();
-    let near = nearest(name.to_ascii_lowercase(), lower.iter().map(String::as_str));
-    let near = near.and_then(|near| known.iter().find(|name| name.eq_ignore_ascii_case(near)));
-    let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-    Some(format!(
-        "--set {name}: no slot has such an attribute, and none of their expressions asks for it{hint}"
-    ))
+}
+
+/// The names that expressions of these ads ask for.
+fn asked_by(ads: &[ClassAd]) -> Names {
+    ads.iter().flat_map(ClassAd::iter).flat_map(|(_, expr)| references::every(&expr)).collect()
 }
 
 fn value_of(name: &str, value: &str) -> anyhow::Result<Expr> {

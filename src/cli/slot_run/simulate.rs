@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use clap::Args;
 use super::decided::clean;
 use super::load::{self, MadeUp};
 use super::options::Cli;
-use super::simulate_out::{Pictures, Sink};
+use super::simulate_out::{Pictures, Sink, standard_output, unwritten};
 use super::simulate_report::report;
 use super::simulate_silence::explain_silence;
 use super::{simulate_compare, simulate_why};
@@ -118,14 +118,14 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
     if is_told {
         return stream(cli, &ready, play, &pictures);
     }
-    let mut sink = events.map(Sink::open).transpose()?;
+    let mut sink = events.map(|to| Sink::open(to, load::end_of(cli))).transpose()?;
     let mut tell = |_: f64, event: &Told| {
         if let Some(sink) = &mut sink {
             sink.write(event);
         }
     };
     let tell: Option<Tell<'_>> = if events.is_some() { Some(&mut tell) } else { None };
-    let mut played = play_through(cli, &ready, (play, pictures.are_wanted()), tell)?;
+    let mut played = play_through(cli, &ready, (play, pictures.are_wanted()), (tell, &|| true))?;
     explain_silence(&ready, &mut played);
     if !pictures.take_standard_output() {
         let (_, mut output) = pipe_ends();
@@ -255,12 +255,12 @@ pub(super) fn simulation(ready: &Ready, play: Play) -> anyhow::Result<Simulation
     Ok(Simulation::new(&ready.scenario, &ready.plan, workload, world, play))
 }
 
-/// Plays it to its end; with a timeline if it is to be drawn.
+/// Plays it to its end, or as long as somebody listens; with a timeline if it is to be drawn.
 fn play_through<'a>(
     cli: &Cli,
     ready: &'a Ready,
     (play, draws): (Play, bool),
-    tell: Option<Tell<'a>>,
+    (tell, goes_on): (Option<Tell<'a>>, &dyn Fn() -> bool),
 ) -> anyhow::Result<Played> {
     let mut simulation = simulation(ready, play)?;
     if let Some(tell) = tell {
@@ -269,15 +269,16 @@ fn play_through<'a>(
     if draws {
         simulation = simulation.drawing();
     }
-    play_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| {})?;
+    play_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| goes_on())?;
     Ok(simulation.finish())
 }
 
-/// Plays simulations of one length to their ends, with a line of progress once it takes long; now and then they are looked at.
+/// Plays simulations of one length to their ends, with a line of progress once it takes long; now and then they are looked at, by
+/// whom they go on for.
 pub(super) fn play_side_by_side<'a>(
     cli: &Cli,
     simulations: &mut [Simulation<'a>],
-    look: &mut dyn FnMut(&mut [Simulation<'a>]),
+    look: &mut dyn FnMut(&mut [Simulation<'a>]) -> bool,
 ) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut progress: Option<Progress> = None;
@@ -288,7 +289,9 @@ pub(super) fn play_side_by_side<'a>(
             let until = (simulation.length() / SLICES).saturating_mul(slice);
             more |= simulation.advance(until, false);
         }
-        look(simulations);
+        if !look(simulations) {
+            return Ok(());
+        }
         if let Some(progress) = &progress {
             progress.advance(1);
         } else if began.elapsed() > PATIENCE && more {
@@ -314,23 +317,25 @@ pub(super) fn play_side_by_side<'a>(
 
 /// Tells all that happens on standard output.
 fn stream(cli: &Cli, ready: &Ready, play: Play, pictures: &Pictures) -> anyhow::Result<Status> {
-    let (_, output) = pipe_ends();
+    let output = standard_output(load::end_of(cli))?;
     let mut output = JsonRows::new(output, cli.output.json);
-    let mut failed = None;
+    let failed = RefCell::new(None);
     let json = cli.output.json || cli.output.jsonl;
     let mut tell = |at: f64, event: &Told| {
         let line = match json {
             true => serde_json::to_string(event).unwrap_or_default(),
             false => format!("{at:+10.3} {}", clean(&event.readable())),
         };
-        if let Err(error) = writeln!(output, "{line}") {
-            failed.get_or_insert(error);
+        if failed.borrow().is_none() {
+            *failed.borrow_mut() = writeln!(output, "{line}").err();
         }
     };
-    let played = play_through(cli, ready, (play, pictures.are_wanted()), Some(&mut tell))?;
+    // Nothing is left to do for a reader who has seen enough.
+    let goes_on = || pictures.are_wanted() || failed.borrow().is_none();
+    let played = play_through(cli, ready, (play, pictures.are_wanted()), (Some(&mut tell), &goes_on))?;
     pictures.draw(&played)?;
-    match failed {
-        Some(error) => Err(error).context("standard output"),
-        None => Ok(output.end().map(|()| Status::Done).context("standard output")?),
+    match failed.take().map_or_else(|| output.end(), Err) {
+        Err(error) if error.kind() == ErrorKind::TimedOut => Err(unwritten(error, "standard output")),
+        ended => ended.map(|()| Status::Done).context("standard output"),
     }
 }

@@ -57,7 +57,10 @@ pub(super) fn compare(
     let mut both = [simulation(before, play)?, simulation(after, play)?];
     both.iter_mut().for_each(|simulation| simulation.remember(Whose::All));
     let mut search = Search::default();
-    play_side_by_side(cli, &mut both, &mut |both| search.go_on(both))?;
+    play_side_by_side(cli, &mut both, &mut |both| {
+        search.go_on(both);
+        true
+    })?;
     let [mut one, mut other] = both.map(Simulation::finish);
     explain_silence(before, &mut one);
     explain_silence(after, &mut other);

@@ -1,17 +1,18 @@
 //! Where pictures and events of a simulation go: files that can be written are opened before anything is played.
 
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 
 use super::simulate_picture;
-use crate::cli::common::{EventsTo, Problem, Status, pipe_ends};
-use crate::os::Outlet;
+use crate::cli::common::{EventsTo, Input, Problem, Status, pipe_ends};
+use crate::os::{Outlet, clock};
 use crate::runner::events::Event as Told;
 use crate::runner::simulate::Played;
+use crate::time::Tick;
 
 /// The pictures that are asked for.
 pub(super) struct Pictures {
@@ -95,20 +96,62 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| cannot_write(path))
 }
 
-/// What takes events as JSON beside standard output. Nothing is lost: a simulation has time to wait for whoever reads.
-pub(super) struct Sink {
+/// Writes and waits for whoever reads, since a simulation has time, but not beyond `--timeout`.
+struct Patient {
     outlet: Outlet,
+    end: Option<Tick>,
+}
+
+impl Patient {
+    fn put(&mut self, bytes: Vec<u8>) -> io::Result<()> {
+        let mut written = self.outlet.write(bytes);
+        while written.is_ok() && self.outlet.is_stalled() && !self.outlet.is_full() {
+            let left = self.end.map_or(Duration::MAX, |end| end.since(clock::tick()));
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            // It takes up to four times as long as it is told.
+            self.outlet.finish((left / 4).min(Duration::from_secs(1)));
+            written = self.outlet.flush();
+        }
+        if self.outlet.is_full() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        written
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes.to_vec()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard output for all that happens. Nobody is waited for beyond `end`.
+pub(super) fn standard_output(end: Option<Tick>) -> anyhow::Result<Box<dyn Write>> {
+    let Some(end) = end else { return Ok(Box::new(pipe_ends().1)) };
+    let outlet = Outlet::numbered(1).context("standard output")?;
+    Ok(Box::new(BufWriter::with_capacity(Input::BLOCK, Patient { outlet, end: Some(end) })))
+}
+
+/// What takes events as JSON beside standard output. Nothing is lost.
+pub(super) struct Sink {
+    to: Patient,
     name: String,
     failed: Option<io::Error>,
 }
 
 impl Sink {
-    pub(super) fn open(to: &EventsTo) -> anyhow::Result<Self> {
+    pub(super) fn open(to: &EventsTo, end: Option<Tick>) -> anyhow::Result<Self> {
         let name = match to {
             EventsTo::Descriptor(number) => format!("descriptor {number}"),
             EventsTo::File(path) => format!("'{}'", path.display()),
         };
-        Ok(Sink { outlet: to.open()?, name, failed: None })
+        Ok(Sink { to: Patient { outlet: to.open()?, end }, name, failed: None })
     }
 
     pub(super) fn write(&mut self, event: &Told) {
@@ -117,25 +160,24 @@ impl Sink {
         }
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
-        let mut written = self.outlet.write(line);
-        while written.is_ok() && self.outlet.is_stalled() && !self.outlet.is_full() {
-            self.outlet.finish(Duration::from_secs(1));
-            written = self.outlet.flush();
-        }
-        if self.outlet.is_full() {
-            written = Err(io::ErrorKind::StorageFull.into());
-        }
-        self.failed = written.err();
+        self.failed = self.to.put(line).err();
     }
 
     /// Tells what could not be written; that somebody has read enough is no failure.
     pub(super) fn end(self) -> anyhow::Result<()> {
         match self.failed {
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                let problem = format!("cannot write events to {}", self.name);
-                Err(error).with_context(|| Problem::new(Status::Failed, problem))
-            }
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(error, &self.name)),
             _ => Ok(()),
         }
     }
+}
+
+/// Events could not be written there.
+pub(super) fn unwritten(error: io::Error, name: &str) -> anyhow::Error {
+    if error.kind() == io::ErrorKind::TimedOut {
+        let text = format!("the time given with --timeout is over: {name} takes no more events");
+        return Problem::new(Status::TimedOut, text).into();
+    }
+    let problem = format!("cannot write events to {name}");
+    anyhow::Error::from(error).context(Problem::new(Status::Failed, problem))
 }

@@ -131,6 +131,7 @@ fn changed(this: &mut Simulation<'_>, host: usize, key: SlotKey, pair: (State, A
     let stayed = since - std::mem::replace(&mut slot.since, since);
     slot.refused.forget();
     this.hosts[host].forget_refusals_of_parent(key);
+    this.hosts[host].slot_changed(this.now);
     let Some(slot) = this.hosts[host].slots.get_mut(&key) else { return };
     let leaves = matches!(before.0, State::Claimed) && !matches!(before.1, Activity::Idle);
     match pair {
@@ -185,6 +186,7 @@ fn gone(this: &mut Simulation<'_>, host: usize, key: SlotKey) {
     let since = this.since();
     let Some(slot) = this.hosts[host].slots.remove(&key) else { return };
     this.hosts[host].forget_refusals_of_parent(key);
+    this.hosts[host].slot_changed(this.now);
     this.counting.stay(&slot.type_name, slot.pair, since - slot.since);
     if let Some(timeline) = &mut this.timeline {
         timeline.stay(slot.row, slot.pair, slot.since, since);
@@ -299,8 +301,7 @@ pub(super) fn fetch_answers(this: &mut Simulation<'_>, host: usize, call: &HookC
 /// Up to when a slot would refuse the job again, in microseconds since the start, unless something is done to it meanwhile.
 fn refusal_holds(this: &Simulation<'_>, host: usize, call: &HookCall, job: &Job) -> u64 {
     let it = &this.hosts[host];
-    if it.disturbed.is_some_and(|at| at >= call.begun.monotonic_us) {
-        // What was measured since the call began is not in the slot's ad yet.
+    if it.is_behind(call.begun.monotonic_us) {
         return this.since();
     }
     match it.machine.says_so_until(call.slot, &this.workload.ad(job)) {

@@ -252,6 +252,8 @@ impl<'a> Simulation<'a> {
                     present: 0,
                     input_at: None,
                     disturbed: None,
+                    minds: crate::slot::minds(plan.asked.as_ref()),
+                    minded: None,
                     finished: false,
                     next_pid: 1000,
                     wake: None,

@@ -10,7 +10,7 @@ use super::queue::Refused;
 use super::summary::Pair;
 use super::workload::Job;
 use crate::slot::{
-    Activity, Event, ExecutionPoint, HookCall, HookRun, Measured, SlotKey, SlotKind, StarterId, State,
+    Activity, Event, ExecutionPoint, HookCall, HookRun, Measured, Minds, SlotKey, SlotKind, StarterId, State,
 };
 use crate::time::Now;
 
@@ -85,6 +85,10 @@ pub(super) struct Host {
     pub input_at: Option<i64>,
     /// When it was disturbed last.
     pub disturbed: Option<u64>,
+    /// What its slots mind of one another.
+    pub minds: Minds,
+    /// When a slot changed last whose change others mind.
+    pub minded: Option<u64>,
     pub finished: bool,
     pub next_pid: u32,
     /// The wake that was asked for last.
@@ -102,6 +106,25 @@ impl Host {
         self.slots.values_mut().for_each(|slot| slot.refused.forget());
     }
 
+    /// A slot has changed: where others mind, what they refused may be offered again.
+    pub(super) fn slot_changed(&mut self, now: Now) {
+        if self.minds.slots || (self.minds.load && self.whole_load() > 0.0) {
+            self.minded = Some(now.monotonic_us);
+            self.slots.values_mut().for_each(|slot| slot.refused.forget());
+        }
+    }
+
+    /// Whether something was measured or done since then, or shortly before, that is not in the slots' ads yet.
+    pub(super) fn is_behind(&self, since: u64) -> bool {
+        // What slots show one another is brought up to date in polls.
+        let unseen = self.minded.is_some_and(|at| at.saturating_add(self.machine.longest_poll()) >= since);
+        unseen || self.disturbed.is_some_and(|at| at >= since)
+    }
+
+    fn whole_load(&self) -> f64 {
+        self.load + self.loads.values().sum::<f64>()
+    }
+
     /// With a dynamic slot that changes or goes its parent may have what it lacked before.
     pub(super) fn forget_refusals_of_parent(&mut self, key: SlotKey) {
         let parent = SlotKey { sub: 0, ..key };
@@ -116,7 +139,7 @@ impl Host {
         let input_at = if self.present > 0 { Some(i64::MAX / 4) } else { self.input_at };
         let idle = input_at.map(|at| (now.epoch() - at).max(0));
         Event::Measured(Box::new(Measured {
-            load: self.load + self.loads.values().sum::<f64>(),
+            load: self.whole_load(),
             idle,
             console_idle: idle,
             input_at,

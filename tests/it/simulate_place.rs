@@ -1,0 +1,94 @@
+//! A directory in which `htc-slot-run` plays scenarios and is asked about them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Two slots that ask for work every minute.
+pub(crate) const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1
+DISK = 1000000
+NUM_CPUS = 2
+MEMORY = 2000
+NUM_SLOTS_TYPE_1 = 2
+SLOT_TYPE_1 = 50%
+SLOT_TYPE_1_PARTITIONABLE = False
+FetchWorkDelay = 60
+";
+
+/// The program that plays: this one, or another build of it for proofs that take long without optimisation.
+fn program() -> OsString {
+    std::env::var_os("SIMULATE_WITH").unwrap_or_else(|| env!("CARGO_BIN_EXE_htc-slot-run").into())
+}
+
+/// A directory with a configuration, `c.conf`.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new(config: &str) -> Self {
+        let place = Place(tempfile::tempdir().unwrap());
+        place.write("c.conf", config);
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The program with these words, with this configuration and none of the environment's.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(words)
+            .args(["--no-env", "--config-file", "c.conf"])
+            .current_dir(self.0.path())
+            .env_clear()
+            .env("TZ", "UTC");
+        command
+    }
+
+    /// Status, standard output and standard error.
+    pub(crate) fn run(&self, words: &[&str]) -> (i32, String, String) {
+        let output = self.command(words).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+    }
+
+    /// Plays a scenario with these words.
+    pub(crate) fn play(&self, scenario: &str, words: &[&str]) -> (i32, String, String) {
+        self.write("s.toml", scenario);
+        self.run(&[&["simulate", "s.toml"], words].concat())
+    }
+
+    /// Standard output of a run that ends well and tells nothing.
+    pub(crate) fn well(&self, words: &[&str]) -> String {
+        let (status, told, stderr) = self.run(words);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {told}");
+        told
+    }
+
+    /// The one row of JSON that is printed by a run that ends well.
+    pub(crate) fn row(&self, words: &[&str]) -> Value {
+        let mut all: Vec<Value> = serde_json::from_str(&self.well(words)).unwrap();
+        assert_eq!(all.len(), 1, "{words:?}");
+        all.remove(0)
+    }
+
+    /// The summary of a scenario that goes well without a word; the same has to come of it when every poll is made.
+    pub(crate) fn summary(&self, scenario: &str, words: &[&str]) -> Value {
+        self.write("s.toml", scenario);
+        let row = |more: &[&str]| self.row(&[&["simulate", "s.toml", "--json"], words, more].concat());
+        let (lazy, naive) = (row(&[]), row(&["--every-poll"]));
+        assert_eq!(lazy, naive, "{scenario}");
+        lazy
+    }
+}
