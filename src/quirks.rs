@@ -50,6 +50,8 @@ quirks! {
     EmptyLeaseKills, "empty-lease-kills",
         "a job is killed when its JobLeaseDuration is over: at once if that is 0 or negative, and if it says that nobody renews it",
         "claim.cpp";
+    SuspendCommandSticks, "suspend-command-sticks",
+        "after condor_suspend CONTINUE does not count in that slot, for later jobs either, until a condor_continue", "Resource.cpp suspend_claim";
     FetchWhenUnable, "fetch-when-unable",
         "fetching goes on while preempting, drained and ending, where every job is refused or lost", "s08, s18";
     AcceptBeforeDslot, "accept-before-dslot",

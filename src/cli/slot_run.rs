@@ -24,6 +24,7 @@ use clap::{ArgMatches, FromArgMatches};
 
 use self::options::{Cli, Verb};
 use super::common::{Program, Session, Status, command};
+use crate::os::clock;
 
 const NAME: &str = "htc-slot-run";
 
@@ -43,7 +44,8 @@ fn short() -> clap::Command {
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let cli = Cli::from_arg_matches(matches)?;
+    let mut cli = Cli::from_arg_matches(matches)?;
+    cli.end = cli.events.timeout.map(|after| clock::tick().plus(after));
     match &cli.verb {
         None | Some(Verb::Run) if cli.run.dry_run => ads::table(&cli, session),
         None | Some(Verb::Run) => run::run(&cli, session),

@@ -78,6 +78,9 @@ pub enum CommandError {
     /// It ran for too long and was killed.
     #[error("the command was killed after {} seconds", .0.as_secs())]
     TimedOut(Duration),
+    /// The world had no more time for it, and killed it.
+    #[error("the command was killed: {0}")]
+    Ended(String),
     /// It wrote too much and was killed.
     #[error("the command was killed, it wrote more than {0} bytes")]
     TooMuch(usize),
@@ -109,7 +112,10 @@ pub fn run(line: &[u8], policy: CommandPolicy, world: &dyn World) -> Result<(Vec
     match world.run(&command) {
         Ok(output) => Ok((output.stdout, output.exit)),
         Err(error) => Err(match error.kind() {
-            io::ErrorKind::TimedOut => CommandError::TimedOut(timeout),
+            io::ErrorKind::TimedOut => match error.get_ref() {
+                Some(why) => CommandError::Ended(why.to_string()),
+                None => CommandError::TimedOut(timeout),
+            },
             io::ErrorKind::FileTooLarge => CommandError::TooMuch(output_limit),
             _ => CommandError::NotStarted {
                 errno: error.raw_os_error().unwrap_or(0),

@@ -99,7 +99,7 @@ fn evaluated<T>(text: &[u8], world: &dyn World, number: impl Fn(&Value) -> Optio
 
 /// The value of an expression in an ad, an empty one if none is given; `None` if it does not parse.
 fn value(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<Value> {
-    Some(evaluate(&Expr::parse_with(text, Dialect::of(world)).ok()?, ad, world))
+    Some(evaluate(&Expr::parse_with(text, Dialect::of(world).old()).ok()?, ad, world))
 }
 
 fn evaluate(expr: &Expr, ad: Option<&ClassAd>, world: &dyn World) -> Value {
@@ -127,6 +127,6 @@ pub(crate) fn to_text(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> O
 
 /// The truth value of the expression that a text begins with, in an ad; `None` if it gives none.
 pub(crate) fn truth(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
-    let (expr, _) = Expr::parse_prefix(text, Dialect::of(world)).ok()?;
+    let (expr, _) = Expr::parse_prefix(text, Dialect::of(world).old()).ok()?;
     evaluate(&expr, Some(ad), world).truth()
 }

@@ -7,6 +7,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
@@ -36,6 +38,8 @@ pub struct RealWorld {
     utc: bool,
     strict: bool,
     until: Option<Tick>,
+    /// Whether a command was killed since `until` was there.
+    cut: Arc<AtomicBool>,
 }
 
 impl Default for RealWorld {
@@ -54,7 +58,8 @@ impl RealWorld {
             // Without /dev: still different from run to run.
             Err(_) => clock::now().monotonic_us ^ (u64::from(std::process::id()) << 40),
         };
-        RealWorld { fixed: None, random: Cell::new(seed), utc: false, strict: false, until: None }
+        let cut = Arc::default();
+        RealWorld { fixed: None, random: Cell::new(seed), utc: false, strict: false, until: None, cut }
     }
 
     /// The same, with the wall clock standing at this time.
@@ -79,6 +84,11 @@ impl RealWorld {
     #[must_use]
     pub fn until(self, until: Option<Tick>) -> Self {
         RealWorld { until, ..self }
+    }
+
+    /// Whether a command was killed since that instant was there; set by this world and those made of it.
+    pub fn cut(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cut)
     }
 
     /// The same in strict mode (`STRICT_CLASSAD_EVALUATION`), or in condor mode, in which it begins.
@@ -193,7 +203,14 @@ impl World for RealWorld {
     }
 
     fn run(&self, command: &Command) -> io::Result<CommandOutput> {
-        run(command, self.until)
+        let output = run(command, self.until);
+        // Less than a millisecond is not waited for.
+        let late = self.until.is_some_and(|until| until.since(clock::tick()).as_millis() == 0);
+        if late && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            self.cut.store(true, Ordering::Relaxed);
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the time for all of it is over"));
+        }
+        output
     }
 
     fn account_by_name(&self, name: &[u8]) -> Option<Account> {

@@ -1,8 +1,12 @@
 //! What an administrator asks of claims: `condor_vacate`, `condor_suspend`, `condor_continue`.
 
+use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::interface::VacateReason;
+use super::settings::SlotKind;
+use super::single::Slot;
 use super::state::{Activity, State};
+use crate::quirks::Quirk;
 
 /// `condor_vacate`.
 const VACATE_COMMAND: i32 = 1010;
@@ -27,24 +31,71 @@ impl ExecutionPoint {
         }
     }
 
-    /// Stops jobs, or lets them go on (`suspend_claim`, `continue_claim`).
+    /// Stops jobs, or lets them go on; that there is none for it is a refusal.
     pub(super) fn suspend(&mut self, id: Option<&str>, stop: bool) {
-        for slot in self.slots.values_mut() {
-            if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) || slot.state != State::Claimed {
+        let ExecutionPoint { core, slots, .. } = self;
+        let word = if stop { "suspend" } else { "continue" };
+        let mut refused = Vec::new();
+        let mut done = false;
+        for slot in slots.values_mut() {
+            if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) {
                 continue;
             }
-            let Some(claim) = &mut slot.current else { continue };
-            match (slot.activity, stop) {
-                (Activity::Busy, true) => {
-                    claim.suspended_by_command = true;
-                    slot.change(&mut self.core, State::Claimed, Activity::Suspended, "asked to suspend");
-                }
-                (Activity::Suspended, false) => {
-                    claim.suspended_by_command = false;
-                    slot.change(&mut self.core, State::Claimed, Activity::Busy, "asked to continue");
-                }
-                _ => {}
+            let result = if stop { slot.suspend_claim(core) } else { slot.continue_claim(core) };
+            match result {
+                Ok(()) => done = true,
+                Err(why) => refused.push((slot.key, why)),
             }
         }
+        match (refused.pop(), id) {
+            (Some((key, why)), Some(_)) => core.warn(Some(key), format!("{word} refused: {why}")),
+            (Some(_), None) if !done => {
+                let what = if stop { "runs a job" } else { "has a job that a command has suspended" };
+                core.warn(None, format!("{word} refused: no slot {what}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Slot {
+    /// Stops the job, whatever its claim is about (`command_suspend_claim`); CONTINUE does not count from now on.
+    fn suspend_claim(&mut self, core: &mut Core) -> Result<(), String> {
+        if self.state != State::Claimed || !self.is_active() {
+            let (state, activity) = (self.state, self.activity);
+            let why = match state {
+                State::Preempting => "its job is on its way out",
+                _ => "it runs no job",
+            };
+            return Err(format!("the slot is {state}/{activity}: {why}"));
+        }
+        self.change(core, State::Claimed, Activity::Suspended, "asked to suspend");
+        self.suspended_by_command = true;
+        Ok(())
+    }
+
+    /// Lets the job go on that a command has stopped (`command_continue_claim`).
+    fn continue_claim(&mut self, core: &mut Core) -> Result<(), String> {
+        if self.activity != Activity::Suspended {
+            return Err(format!("the slot is {}/{}: nothing is suspended", self.state, self.activity));
+        }
+        if !self.suspended_by_command {
+            return Err("its policy has suspended the job, which goes on when CONTINUE is true".to_owned());
+        }
+        self.change(core, State::Claimed, Activity::Busy, "asked to continue");
+        self.suspended_by_command = false;
+        Ok(())
+    }
+
+    /// The job that a command had stopped is gone: CONTINUE counts for the next.
+    pub(super) fn forget_suspension(&mut self, core: &mut Core) {
+        if !self.suspended_by_command {
+            return;
+        }
+        let sticks = match self.kind {
+            SlotKind::Static => core.has(Quirk::SuspendCommandSticks, self.key),
+            SlotKind::Dynamic | SlotKind::Partitionable => core.has_silently(Quirk::SuspendCommandSticks),
+        };
+        self.suspended_by_command = sticks;
     }
 }

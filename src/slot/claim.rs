@@ -93,8 +93,6 @@ pub(super) struct Claim {
     /// Of one that waits: whether RANK speaks for it; else its user's priority does.
     pub by_rank: bool,
     pub preempt_was_true: bool,
-    /// CONTINUE does not count until a command to go on.
-    pub suspended_by_command: bool,
     pub retire_peacefully: bool,
     pub vacate_reason: Option<VacateReason>,
     /// MachineMaxVacateTime as it was when the job started, in seconds.
@@ -265,7 +263,6 @@ impl Claim {
         self.job_times = Times::default();
         self.may_unretire = true;
         self.preempt_was_true = false;
-        self.suspended_by_command = false;
     }
 
     /// In Claimed the user goes back to who holds the claim (`Resource::starterExited`).

@@ -351,34 +351,31 @@ impl Slot {
     }
 
     fn deactivate(&mut self, core: &mut Core, how: Deactivation) {
-        let Some(claim) = &self.current else { return };
+        let Some(claim) = self.current.as_ref().filter(|_| self.state == State::Claimed) else { return };
         let reactivates = claim.may_reactivate;
         let closing = self.has_better_claim(core)
             || self.activity == Activity::Retiring
-            || self.state == State::Preempting
             || core.drain.is_on()
             || !reactivates
             || self.worklife_over(core);
-        if self.state == State::Claimed {
-            if let Some(claim) = &mut self.current {
-                claim.may_reactivate &= !(how == Deactivation::JobDone && closing);
+        if let Some(claim) = &mut self.current {
+            claim.may_reactivate &= !(how == Deactivation::JobDone && closing);
+        }
+        let why = |text: &str| VacateReason::new(text, CLAIM_DEACTIVATED);
+        let cleaning = self.activity == Activity::Cleaning;
+        match how {
+            Deactivation::JobDone if self.is_active() => return,
+            Deactivation::JobDone => {}
+            Deactivation::Graceful if !cleaning => {
+                let seconds = self.max_vacate_time(core);
+                self.soft_kill(core, seconds, Some(why("Claim deactivated")));
+                self.set_phase(core, Phase::Vacating);
             }
-            let why = |text: &str| VacateReason::new(text, CLAIM_DEACTIVATED);
-            let cleaning = self.activity == Activity::Cleaning;
-            match how {
-                Deactivation::JobDone if self.is_active() => return,
-                Deactivation::JobDone => {}
-                Deactivation::Graceful if !cleaning => {
-                    let seconds = self.max_vacate_time(core);
-                    self.soft_kill(core, seconds, Some(why("Claim deactivated")));
-                    self.set_phase(core, Phase::Vacating);
-                }
-                Deactivation::Forcibly if !cleaning => {
-                    self.hard_kill(core, Some(why("Claim deactivated forcibly")));
-                    self.set_phase(core, Phase::Killing);
-                }
-                Deactivation::Graceful | Deactivation::Forcibly => {}
+            Deactivation::Forcibly if !cleaning => {
+                self.hard_kill(core, Some(why("Claim deactivated forcibly")));
+                self.set_phase(core, Phase::Killing);
             }
+            Deactivation::Graceful | Deactivation::Forcibly => {}
         }
         if closing {
             self.release_claim(core, VacateReason::new("Claim deactivated", CLAIM_DEACTIVATED));
@@ -431,7 +428,7 @@ impl Slot {
 }
 
 impl Notice {
-    /// Why a [`ClaimCommand`] or a drain was refused, if that is told.
+    /// Why a [`ClaimCommand`], a drain or a suspension was refused, if that is told.
     pub fn refusal(&self) -> Option<&str> {
         let Notice::Warning { text, .. } = self else { return None };
         let refuses = [
@@ -440,6 +437,8 @@ impl Notice {
             "a match comes in state ",
             "drain refused: ",
             "undrain refused: ",
+            "suspend refused: ",
+            "continue refused: ",
         ];
         refuses.iter().any(|start| text.starts_with(start)).then_some(text)
     }

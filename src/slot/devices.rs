@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::BString;
 
-use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
+use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr, Value};
 use crate::quirks::{Quirk, Quirks};
 use crate::world::World;
 
@@ -50,7 +50,7 @@ pub enum Constraint {
 impl Constraint {
     /// Reads one; `None` when it is no expression.
     pub fn parse(text: &str) -> Option<Self> {
-        Expr::parse(text.as_bytes()).ok().map(Constraint::of)
+        Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).ok().map(Constraint::of)
     }
 
     /// An expression as a constraint.

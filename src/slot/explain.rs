@@ -1,6 +1,6 @@
 //! Why a slot would or would not take a job: which conditions are not true, and the values they saw.
 
-use super::device_choice::has_devices;
+use super::device_choice::{has_devices, has_devices_by_ad};
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{add_requests, why_refused};
 use super::interface::SlotKey;
@@ -11,7 +11,7 @@ use super::watch::Moving;
 use serde::Serialize;
 
 use crate::classad::{ClassAd, Context, Expr, Value};
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::world::{Frozen, World};
 
 /// What a slot says to a job that nobody has fetched.
@@ -128,11 +128,19 @@ impl ExecutionPoint {
 }
 
 /// What a slot that is known by its ad alone would say to the job, were it free.
-pub fn consider_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Offer {
+pub fn consider_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks: Quirks) -> Offer {
     let context = Context::new(world).my(slot).target(job);
-    match context.boolean("Requirements") {
-        Some(true) => Offer::accepted(context.real("Rank").unwrap_or(0.0), None),
-        _ => Offer::refused(Unfit::of(slot, job, world)),
+    if context.boolean("Requirements") != Some(true) {
+        return Offer::refused(Unfit::of(slot, job, world));
+    }
+    let splits = context.boolean("PartitionableSlot") == Some(true);
+    let devices = match splits || !quirks.has(Quirk::RequireIgnoredStatic) {
+        true => has_devices_by_ad(slot, job, world, quirks),
+        false => Ok(()),
+    };
+    match devices {
+        Ok(()) => Offer::accepted(context.real("Rank").unwrap_or(0.0), None),
+        Err(unfit) => Offer::refused(unfit),
     }
 }
 

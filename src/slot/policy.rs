@@ -235,9 +235,8 @@ impl Slot {
         {
             return stay(Activity::Suspended, "SUSPEND is true", Extra::Nothing);
         }
-        let held = self.current.as_ref().is_some_and(|claim| claim.suspended_by_command);
         if activity == Activity::Suspended
-            && !held
+            && !self.suspended_by_command
             && self.truth_by_universe(core, by_universe!("CONTINUE")) == Some(true)
         {
             return if retirement {

@@ -229,6 +229,8 @@ pub struct Requirements {
     pub limits: crate::classad::Expr,
     /// The whole.
     pub whole: crate::classad::Expr,
+    /// The clauses of it that the administrator named.
+    pub clauses: Vec<crate::classad::AttrName>,
 }
 
 /// The hooks of a slot; `None` where not configured or refused by the path checks.

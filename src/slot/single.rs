@@ -65,6 +65,8 @@ pub(super) struct Slot {
 
     /// When a match that nobody claims is over.
     pub match_ends: Option<Alarm>,
+    /// Whether a command has suspended its job: CONTINUE does not count until a command to go on.
+    pub suspended_by_command: bool,
     /// Whether the claim was given up while its starter cleaned up.
     pub preempts_after_cleaning: bool,
 
@@ -137,6 +139,7 @@ impl Slot {
             current: None,
             waiting: None,
             match_ends: None,
+            suspended_by_command: false,
             preempts_after_cleaning: false,
             latches: Vec::new(),
             fetching: None,

@@ -56,6 +56,11 @@ impl Slot {
                 ad.insert(AttrName::from("Start"), start.clone());
                 ad.insert(AttrName::from("WithinResourceLimits"), self.requirements.limits.clone());
                 ad.insert(AttrName::from("Requirements"), self.requirements.whole.clone());
+                for name in &self.requirements.clauses {
+                    if let Some(expr) = self.config.get(name) {
+                        ad.insert(name.clone(), expr);
+                    }
+                }
                 return;
             }
         }

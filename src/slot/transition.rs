@@ -331,6 +331,7 @@ impl Slot {
         self.count_badput(core);
         // What it was told while the job ran says nothing of now.
         self.out_of_work = false;
+        self.forget_suspension(core);
         let Some(claim) = &mut self.current else { return };
         claim.starter_ended(core.now);
         claim.lost = killed && claim.accepted.is_some();

@@ -121,7 +121,7 @@ impl Asking<'_> {
         let context = || Context::new(self.view.world()).my(self.ad).target(self.ad);
         let allowed = match self.knob("STARTER_ALLOW_RUNAS_OWNER") {
             None => true,
-            Some(text) => match Expr::parse_with(&text, Dialect::of(self.view.world()))
+            Some(text) => match Expr::parse_with(&text, Dialect::of(self.view.world()).old())
                 .ok()
                 .map(|expression| context().eval(&expression))
             {

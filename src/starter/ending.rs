@@ -144,7 +144,7 @@ pub fn provisioned(machine: &ClassAd, world: &dyn World) -> ClassAd {
 /// Whether an expression of the configuration is true: MY is the slot, TARGET the job.
 /// `None`: it gives no boolean.
 pub fn is_true(expression: &[u8], machine: &ClassAd, ad: &ClassAd, world: &dyn World) -> Option<bool> {
-    let expression = crate::classad::Expr::parse_with(expression, Dialect::of(world)).ok()?;
+    let expression = crate::classad::Expr::parse_with(expression, Dialect::of(world).old()).ok()?;
     match Context::new(world).my(machine).target(ad).eval(&expression) {
         Value::Bool(truth) => Some(truth),
         Value::Int(number) => Some(number != 0),

@@ -224,7 +224,7 @@ pub(super) fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
 
 /// JOB_RENICE_INCREMENT in the light of the ad, whose `Renice` it becomes; 0 to 19.
 fn renice(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
-    let expression = Expr::parse_with(expression, Dialect::of(world)).map_err(|_| {
+    let expression = Expr::parse_with(expression, Dialect::of(world).old()).map_err(|_| {
         StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad").after_event()
     })?;
     let mut ad = ad.clone();

@@ -178,10 +178,12 @@ fn fired(
     let knob = knob?;
     for name in names(knob, knobs) {
         let Some(text) = knobs.get(name.as_bytes()) else { continue };
-        let Some(expr) = Expr::parse_with(&text, Dialect::of(world)).ok().filter(is_true) else { continue };
+        let Some(expr) = Expr::parse_with(&text, Dialect::of(world).old()).ok().filter(is_true) else {
+            continue;
+        };
         let own = |ending: &str| {
             let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
-            Some(context.eval(&Expr::parse_with(&text, Dialect::of(world)).ok()?))
+            Some(context.eval(&Expr::parse_with(&text, Dialect::of(world).old()).ok()?))
         };
         let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
         let usual = || sentence("system macro", knob, &expr.unparse_old(), "TRUE").into();
@@ -198,7 +200,7 @@ pub fn unreadable(knobs: &dyn Knobs, world: &dyn World) -> Vec<String> {
     let all = kinds.iter().flat_map(|kind| names(kind, knobs));
     let is_bad = |name: &String| {
         let text = knobs.get(name.as_bytes()).unwrap_or_default();
-        !text.trim().is_empty() && Expr::parse_with(&text, Dialect::of(world)).is_err()
+        !text.trim().is_empty() && Expr::parse_with(&text, Dialect::of(world).old()).is_err()
     };
     all.filter(is_bad).collect()
 }

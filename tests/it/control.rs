@@ -354,6 +354,54 @@ fn a_socket_that_is_not_safe_or_not_there_is_one_message() {
     }
 }
 
+/// Somebody listens there and never answers; a job's ad never comes.
+#[test]
+fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
+    let point = Point::new();
+    let silent = std::os::unix::net::UnixListener::bind(point.path("silent")).unwrap();
+    nix::unistd::mkfifo(&point.path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let path = |name: &str| point.path(name).display().to_string();
+    let (silent_path, fifo) = (path("silent"), path("fifo"));
+    let verbs: [&[&str]; 9] = [
+        &["status"],
+        &["status", "--watch"],
+        &["suspend", "slot1"],
+        &["alive", "slot1"],
+        &["release-claim", "slot1"],
+        &["drain"],
+        &["off"],
+        &["reconfig"],
+        &["claim", "slot1", "--ads", &fifo],
+    ];
+    for words in verbs {
+        let mut command = point.command();
+        let asked =
+            command.args(words).args(["--control", &silent_path, "--timeout", "0.3"]).output().unwrap();
+        says(&asked, 124, "the time given with --timeout is over before there is an answer");
+        assert_eq!(String::from_utf8_lossy(&asked.stderr).lines().count(), 1, "{words:?}");
+    }
+    let asked = point.command().args(["explain", "--ads", &fifo, "--timeout", "3"]).output().unwrap();
+    says(&asked, 124, "the time given with --timeout is over before all slots were asked");
+    drop(silent);
+}
+
+/// A mistake is told as what it is, whenever; a program that was killed for it is what took too long.
+#[test]
+fn timeout_does_not_hide_what_is_wrong_with_the_configuration() {
+    let run = |line: &str, verb: &str| {
+        let point = Point::new().knob(line);
+        point.command().args([verb, "--timeout", "0.3"]).output().unwrap()
+    };
+    let hangs = "MACHINE_RESOURCE_INVENTORY_X = /bin/sleep 60";
+    for verb in ["run", "ads", "doctor"] {
+        says(&run(hangs, verb), 124, "the time given with --timeout is over before there are slots: ");
+    }
+    // Nothing is run here that could take too long.
+    let point = Point::new().knob("STARTER = /nowhere/starter\nSLOT_TYPE_1 = cpus=x/0");
+    let output = point.command().args(["ads", "--timeout", "0.001"]).output().unwrap();
+    says(&output, 3, "SLOT_TYPE_1");
+}
+
 /// Half a line holds a place for a while, and is hung up on.
 #[test]
 fn without_control_the_socket_is_in_log_and_found_by_the_same_configuration() {

@@ -83,6 +83,7 @@ mod slot_plan;
 mod slot_property;
 #[cfg(feature = "cli")]
 mod slot_run;
+mod slot_suspend;
 mod slot_transitions;
 mod slot_usage;
 #[cfg(feature = "cli")]

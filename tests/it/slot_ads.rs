@@ -296,3 +296,74 @@ fn runtimes_are_asked_with_the_variables_that_count() {
         }
     }
 }
+
+/// As `condor_startd` of 25.14 prints them: a backslash in a string of the configuration stands for itself (`ParseClassAdRvalExpr`).
+#[test]
+fn backslashes_of_the_configuration_are_what_they_are_in_long_ads() {
+    let knobs = r#"NUM_SLOTS_TYPE_1 = 1
+SLOT_TYPE_1 = 100%
+STARTD_ATTRS = B1 B2 B3 B4 B5
+B1 = "a\\b"
+B2 = "C:\"
+B3 = regexp("^\d+\.x$", "12.x")
+B4 = strcat("a\\b", "\"")
+B5 = "tab\toct\101"
+START = regexp("^a\.b$", TARGET.Owner) =!= True
+RANK = strcat("\\", "x") == "\\x"
+SLOT_WEIGHT = ifThenElse(regexp("\d", "5"), 3, 4)"#;
+    let machine = super::machine::Machine::new(knobs);
+    let ad = machine.ad(htc_hooks::slot::SlotKey::of(1));
+    let wanted = r#"B1 = "a\\b"
+B2 = "C:\"
+B3 = regexp("^\d+\.x$","12.x")
+B4 = strcat("a\\b","\"")
+B5 = "tab\toct\101"
+Start = regexp("^a\.b$",TARGET.Owner) =!= true
+Rank = 0.0
+SlotWeight = ifThenElse(regexp("\d","5"),3,4)"#;
+    for line in wanted.lines() {
+        assert!(ad.contains(&format!("\n{line}\n")), "{line}\n{ad}");
+    }
+    assert!(machine.warnings.iter().any(|text| text.starts_with("Rank: ")), "{:?}", machine.warnings);
+}
+
+/// Recorded from `condor_startd` of 25.14: what Requirements name stands in the ad, and a bad clause lets nothing match.
+#[test]
+fn clauses_of_requirements_stand_in_the_ad_that_is_sent() {
+    let knobs = "NUM_SLOTS_TYPE_1 = 1
+SLOT_TYPE_1 = 100%
+SLOT_TYPE_1_PARTITIONABLE = True
+SLOT_REQUIREMENTS_CLAUSES = ClA START Nope IsOwner Bad Healthy SlotWeight
+ClA = TARGET.Ok =?= True
+Bad = (1 +
+PSLOT_REQUIREMENTS_CLAUSES = ClP BadP
+ClP = TARGET.RequestCpus < 4
+SLOT_TYPE_1_ClP = TARGET.RequestCpus < 3
+BadP = )
+DSLOT_REQUIREMENTS_CLAUSES = ClD BadD
+ClD = 1 < 2
+BadD = )
+STARTD_HEALTH_EXPRS = NotSick, 1 > 0
+NotSick = 1 == 1";
+    let machine = super::machine::Machine::new(knobs);
+    let ad = machine.ad(htc_hooks::slot::SlotKey::of(1));
+    for line in [
+        "Requirements = Healthy && ClA && IsOwner && Bad && SlotWeight && START && WithinResourceLimits && ClP && BadP",
+        "ClA = TARGET.Ok =?= true",
+        "ClP = TARGET.RequestCpus < 3",
+        "IsOwner = false",
+        "HealthExprs = { NotSick,1 > 0 }",
+    ] {
+        assert!(ad.contains(&format!("\n{line}\n")), "{line}\n{ad}");
+    }
+    assert!(!ad.contains("ClD = "), "{ad}");
+    let told = machine.warnings.join("\n");
+    for wanted in [
+        "the clause Nope of Requirements is not defined: it is left out",
+        "the clause Bad of SLOT_REQUIREMENTS_CLAUSES is no expression: ",
+        "no job will match",
+        "the clause BadD of DSLOT_REQUIREMENTS_CLAUSES is no expression: ",
+    ] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+}

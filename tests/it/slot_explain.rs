@@ -88,3 +88,51 @@ fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs(
     assert!(text(&told).contains("[SmallOnly: "), "{}", text(&told));
     assert_eq!(text(&explain(&point, &[], JOB)), "slot1 accepts job 1.0: rank 0\n");
 }
+
+/// A pool's own ads say what their cards are: 25.14's negotiator looks at that by the job's Requirements.
+#[test]
+fn ads_of_a_pool_are_asked_for_their_cards_too() {
+    let point = with_cards("SLOT_TYPE_1_PARTITIONABLE = true");
+    let slots = point.command().arg("ads").output().unwrap().stdout;
+    let file = point.path("slots").display().to_string();
+    std::fs::write(&file, &slots).unwrap();
+    let job = |what: &str| format!("{JOB}RequestGPUs = 1\nRequireGPUs = {what}\n");
+    let told = explain(&point, &["--slot-ads", &file], &job("Capability >= 9"));
+    assert_eq!(told.status.code(), Some(1), "{}", String::from_utf8_lossy(&told.stderr));
+    let own = explain(&point, &[], &job("Capability >= 9"));
+    let (name, rest) =
+        text(&told).split_once(' ').map(|(name, rest)| (name.to_owned(), rest.to_owned())).unwrap();
+    assert!(name.starts_with("slot1@"), "{name}");
+    assert_eq!(
+        format!("slot1 {rest}"),
+        text(&own)
+            .lines()
+            .map(|line| line.split("  [").next().unwrap().to_owned() + "\n")
+            .collect::<String>()
+    );
+    for taken in [job("Capability >= 8"), job("\"GPU-bbb\""), JOB.to_owned()] {
+        assert!(text(&explain(&point, &["--slot-ads", &file], &taken)).contains(" accepts "), "{taken}");
+    }
+    // Nothing is known of the cards.
+    let bare = String::from_utf8(slots).unwrap();
+    let bare: Vec<&str> = bare.lines().filter(|line| !line.starts_with("AvailableGPUs")).collect();
+    std::fs::write(&file, bare.join("\n") + "\n").unwrap();
+    let told = text(&explain(&point, &["--slot-ads", &file], &job("Capability >= 8")));
+    assert!(
+        told.contains("RequireGPUs cannot be held against anything: the slot's ad has no AvailableGPUs"),
+        "{told}"
+    );
+}
+
+#[test]
+fn set_knows_the_names_that_only_a_job_asks_for() {
+    let point = with_cards("SLOT_TYPE_1_PARTITIONABLE = true");
+    let job = format!("{JOB}Requirements = TARGET.HasMatlab\n");
+    let warned = |name: &str| {
+        let told = explain(&point, &["--set", &format!("{name}=true")], &job);
+        String::from_utf8_lossy(&told.stderr).into_owned()
+    };
+    assert!(!warned("HasMatlab").contains("--set"), "{}", warned("HasMatlab"));
+    let slip = warned("HasMatlap");
+    assert!(slip.contains("--set HasMatlap: no slot has such an attribute, and no expression of theirs or of a job asks for it; did you mean HasMatlab?"), "{slip}");
+}

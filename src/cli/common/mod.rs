@@ -15,6 +15,7 @@ mod normalise;
 mod open;
 mod options;
 mod overwrite;
+mod patience;
 mod pipe;
 mod portions;
 mod print_format;
@@ -42,6 +43,7 @@ pub use options::{
     QuirksOptions,
 };
 pub(crate) use overwrite::overwritten;
+pub(crate) use patience::patience;
 pub use pipe::{Input, Output, pipe_ends};
 pub(crate) use portions::{threads, work_off};
 pub use print_mask::{BadColumn, PrintMask, Row};

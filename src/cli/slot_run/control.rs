@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::load;
 use super::options::{Cli, DrainOptions, Verb, Whole};
 use super::status;
-use crate::cli::common::{InputOptions, Problem, Session, Status, pipe_ends};
+use crate::cli::common::{InputOptions, Problem, Session, Status, patience, pipe_ends};
 use crate::os::RealWorld;
 use crate::runner::slot::{Answer, Request, ask, default_socket};
 
@@ -38,6 +38,7 @@ impl<'a> Question<'a> {
 
 /// The verbs that are for a running execution point.
 pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Result<Status> {
+    patience(cli.end, session, "the time given with --timeout is over before there is an answer");
     let fast = |fast: bool| fast.then(|| "fast".to_owned());
     let question = match verb {
         Verb::Status(options) => {
@@ -84,7 +85,11 @@ pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Resu
             return Err(Problem::usage("this verb is not for a running execution point").into());
         }
     };
-    send((cli, session), question).map(|_| Status::Done)
+    let answer = send((cli, session), question)?;
+    if let Some(note) = &answer.note {
+        session.tell(&format!("{}: {note}\n", session.name()));
+    }
+    Ok(Status::Done)
 }
 
 /// Where a running execution point listens: as told, else where one of the same configuration does.

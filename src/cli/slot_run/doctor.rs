@@ -1,21 +1,28 @@
 //! `doctor`: will this configuration work here?
 
 use std::io::Write;
+use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 
 use super::load::{self, Loaded};
 use super::options::Cli;
 use super::starter_config::StarterConfig;
-use crate::cli::common::{Painter, Status, pipe_ends};
+use crate::cli::common::{Painter, Problem, Status, pipe_ends, status_of};
 use crate::config::not_done::NotDone;
 use crate::runner::slot::{HealthCheck, Patient, Standing, examine, hook_account};
 use crate::world::World;
 
 /// A line for each thing that was looked at. Exit status 0: nothing will fail.
 pub(super) fn doctor(cli: &Cli) -> anyhow::Result<Status> {
+    let mut late = false;
     let checks = match load::load(cli) {
-        Ok(loaded) => of_loaded(cli, &loaded),
+        Ok(loaded) => {
+            let checks = of_loaded(cli, &loaded);
+            late = loaded.world.cut().load(Ordering::Relaxed);
+            checks
+        }
+        Err(error) if status_of(&error) == Status::TimedOut => return Err(error),
         // What follows from it cannot be looked at.
         Err(error) => vec![HealthCheck::fails("configuration", format!("{error:#}"), "correct it first")],
     };
@@ -25,6 +32,10 @@ pub(super) fn doctor(cli: &Cli) -> anyhow::Result<Status> {
     let (_, mut output) = pipe_ends();
     output.write_all(text.as_bytes()).context("standard output")?;
     output.flush().context("standard output")?;
+    if late {
+        let text = "the time given with --timeout is over before all was looked at";
+        return Err(Problem::new(Status::TimedOut, text).into());
+    }
     let fails = checks.iter().any(|check| check.standing == Standing::Fails);
     Ok(if fails { Status::No } else { Status::Done })
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use anyhow::Context;
 use clap::Args;
@@ -14,9 +13,10 @@ use super::options::Cli;
 use super::{ads, explain_cron, load};
 use crate::classad::references::{self, Names};
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
-use crate::cli::common::{InputOptions, Problem, Session, Status, assignment, pipe_ends, read_ads};
+use crate::cli::common::{InputOptions, Problem, Session, Status, assignment, patience, pipe_ends, read_ads};
 use crate::config::Config;
 use crate::os::RealWorld;
+use crate::quirks::Quirks;
 use crate::runner::slot::at_rest;
 use crate::slot::{Clause, ExecutionPoint, Offer, SlotKey, SlotPlan, consider_ad};
 use crate::text::similar::nearest;
@@ -75,21 +75,21 @@ enum Slots {
         /// The numbers of those that call FETCH_WORK.
         fetching: BTreeSet<u32>,
     },
-    Ads(Vec<(String, ClassAd)>),
+    Ads(Vec<(String, ClassAd)>, Quirks),
 }
 
 impl Slots {
     fn len(&self) -> usize {
         match self {
             Slots::Configured { keys, .. } => keys.len(),
-            Slots::Ads(ads) => ads.len(),
+            Slots::Ads(ads, _) => ads.len(),
         }
     }
 
     fn name(&self, at: usize) -> String {
         match self {
             Slots::Configured { machine, keys, .. } => machine.slot_id(keys[at]).unwrap_or("?").to_owned(),
-            Slots::Ads(ads) => ads[at].0.clone(),
+            Slots::Ads(ads, _) => ads[at].0.clone(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Slots {
                 let offer = machine.consider(keys[at], job)?;
                 Some(if fetching.contains(&keys[at].number) { offer } else { offer.to_a_claim() })
             }
-            Slots::Ads(ads) => Some(consider_ad(&ads[at].1, job, world)),
+            Slots::Ads(ads, quirks) => Some(consider_ad(&ads[at].1, job, world, *quirks)),
         }
     }
 
@@ -117,43 +117,97 @@ impl Slots {
     }
 }
 
+/// What is to be told, and the names that slots have or ask for.
+#[derive(Default)]
+struct Heard {
+    warnings: Vec<String>,
+    known: Names,
+}
+
+impl Heard {
+    /// Two configurations may well say the same.
+    fn warn(&mut self, warnings: Vec<String>) {
+        let new: Vec<String> =
+            warnings.into_iter().filter(|warning| !self.warnings.contains(warning)).collect();
+        self.warnings.extend(new);
+    }
+
+    /// What ads have, and what their expressions ask for.
+    fn know<'a>(&mut self, ads: impl IntoIterator<Item = &'a ClassAd>) {
+        for (attribute, expr) in ads.into_iter().flat_map(ClassAd::iter) {
+            self.known.insert(attribute.into());
+            self.known.extend(references::every(&expr));
+        }
+    }
+
+    /// Why it may be a slip to set an attribute: no slot has it, and no expression of theirs or of the jobs asks for it.
+    fn unasked(&self, arguments: &Arguments, jobs: &[ClassAd]) -> Vec<String> {
+        let mut known = self.known.clone();
+        for (_, expr) in jobs.iter().flat_map(ClassAd::iter) {
+            known.extend(references::every(&expr));
+        }
+        let names = arguments.set.iter().map(|(name, _)| name.as_str());
+        let unknown = names.filter(|name| !known.contains(&AttrName::from(*name)));
+        unknown.map(|name| unasked(name, &known)).collect()
+    }
+}
+
 /// Exit status 0: every job is taken by some slot.
 pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> anyhow::Result<Status> {
-    let world = Rc::new(RealWorld::new());
-    let mut told = Told::default();
-    let slots = match &arguments.slot_ads {
-        Some(path) => of_pool(path, (arguments, session), &mut told)?,
-        None => configured((cli, session), None, arguments, &mut told)?,
+    let mut heard = Heard::default();
+    // While others are waited for nothing of ours runs.
+    let wait =
+        || patience(cli.end, session, "the time given with --timeout is over before all slots were asked");
+    let (slots, other) = match &arguments.slot_ads {
+        Some(path) => {
+            wait();
+            (of_pool((cli, session), path, arguments, &mut heard)?, None)
+        }
+        None => {
+            let slots = configured((cli, session), None, arguments, &mut heard)?;
+            let other = arguments.compare.as_ref();
+            let other = other.map(|file| configured((cli, session), Some(file), arguments, &mut heard));
+            let other = other.transpose()?;
+            wait();
+            (slots, other)
+        }
     };
-    let (_, mut output) = pipe_ends();
     let input = &arguments.input;
     let jobs = read_ads(&input.ads, input.strict_input, usize::MAX, &session.reading(slots.dialect()))?;
     if jobs.is_empty() {
         return Err(Problem::unreadable(format!("{}: there is no ad", input.ads.display())).into());
     }
-    if let Some(file) = &arguments.compare {
-        let other = configured((cli, session), Some(file), arguments, &mut told)?;
-        told.tell(session, &jobs);
-        let heading = super::simulate_compare::heading(&cli.config.name(), file);
-        return compare((cli, &heading), (&slots, &other), &jobs, &*world);
+    load::warn(session, &heard.warnings);
+    load::warn(session, &heard.unasked(arguments, &jobs));
+    let world = RealWorld::new();
+    match arguments.compare.as_ref().zip(other) {
+        Some((file, other)) => {
+            let heading = super::simulate_compare::heading(&cli.config.name(), file);
+            compare((cli, &heading), (&slots, &other), &jobs, &world)
+        }
+        None => tell(cli, &slots, &jobs, &world),
     }
-    told.tell(session, &jobs);
+}
+
+/// What each slot says to each job.
+fn tell(cli: &Cli, slots: &Slots, jobs: &[ClassAd], world: &dyn World) -> anyhow::Result<Status> {
+    let (_, mut output) = pipe_ends();
     let mut all_taken = true;
     let mut offers = Vec::new();
     let as_rows = cli.output.json || cli.output.jsonl;
-    for ad in &jobs {
+    for ad in jobs {
         let mut taken = false;
         for at in 0..slots.len() {
-            let Some(offer) = slots.consider(at, ad, &*world) else { continue };
+            let Some(offer) = slots.consider(at, ad, world) else { continue };
             taken |= offer.accepted;
             let slot = slots.name(at);
-            let job = crate::slot::job_id(ad, &*world);
+            let job = crate::slot::job_id(ad, world);
             let Offer { accepted, mut reason, details, unfit_to_claim } = offer;
             if let Some(unfit) = unfit_to_claim {
                 reason += &format!("; whoever claims it for the job is refused: {}", unfit.reason);
             }
             let placed = |clause: Clause| {
-                let place = slots.place(at, &clause.attribute, &*world);
+                let place = slots.place(at, &clause.attribute, world);
                 Detail { clause, place }
             };
             let details: Vec<Detail> = details.into_iter().map(placed).collect();
@@ -198,13 +252,10 @@ fn configured(
     (cli, session): (&Cli, &Session),
     file: Option<&PathBuf>,
     arguments: &Arguments,
-    told: &mut Told,
+    heard: &mut Heard,
 ) -> anyhow::Result<Slots> {
     let loaded = load::load_to_ask(cli, file.map(PathBuf::as_path))?;
-    // Two configurations may well say the same.
-    let is_new = |warning: &String| !told.warnings.contains(warning);
-    let new: Vec<String> = loaded.warnings.into_iter().filter(is_new).collect();
-    told.warnings.extend(new);
+    heard.warn(loaded.warnings);
     let fetches = |slot: &&SlotPlan| slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
     let fetching = loaded.settings.slots.iter().filter(fetches).map(|slot| slot.number).collect();
     let mut machine = at_rest(loaded.settings, loaded.world);
@@ -214,8 +265,8 @@ fn configured(
         explain_cron::run_first(&mut machine, cli, session)?;
     }
     let ads: Vec<ClassAd> = machine.slots().filter_map(|(key, ..)| machine.sent_ad(key)).collect();
+    heard.know(&ads);
     for (name, value) in &arguments.set {
-        told.look_for(name, &ads);
         machine.assume(name, &value_of(name, value)?);
     }
     let keys = ads::chosen(&machine, &arguments.slots)?;
@@ -224,18 +275,17 @@ fn configured(
 }
 
 fn of_pool(
+    (cli, session): (&Cli, &Session),
     path: &Path,
-    (arguments, session): (&Arguments, &Session),
-    told: &mut Told,
+    arguments: &Arguments,
+    heard: &mut Heard,
 ) -> anyhow::Result<Slots> {
     if path == Path::new("-") && arguments.input.ads == Path::new("-") {
         return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
     }
     let mut ads = Vec::new();
     let read = read_ads(path, arguments.input.strict_input, usize::MAX, session)?;
-    for (name, _) in &arguments.set {
-        told.look_for(name, &read);
-    }
+    heard.know(&read);
     for mut ad in read {
         for (name, value) in &arguments.set {
             ad.insert(name.as_str(), value_of(name, value)?);
@@ -251,50 +301,21 @@ fn of_pool(
         true => {
             Err(Problem::unreadable(format!("'{}': there is no ad of such a slot", path.display())).into())
         }
-        false => Ok(Slots::Ads(ads)),
+        false => Ok(Slots::Ads(ads, cli.quirks.quirks)),
     }
 }
 
-/// What is told once the jobs are known.
-#[derive(Default)]
-struct Told {
-    warnings: Vec<String>,
-    /// Attributes that are set and that no slot knows, each with what may have been meant.
-    unknown: Vec<(AttrName, Option<String>)>,
-}
-
-impl Told {
-    /// Notes an attribute that no slot has, and that no expression of theirs asks for: it may be a slip.
-    fn look_for(&mut self, name: &str, ads: &[ClassAd]) {
-        let mut known = asked_by(ads);
-        known.extend(ads.iter().flat_map(ClassAd::iter).map(|(attribute, _)| attribute.into()));
-        let sought = AttrName::from(name);
-        if known.contains(&sought) || self.unknown.iter().any(|(it, _)| *it == sought) {
-            return;
-        }
-        let known: Vec<String> =
-            known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
-        let lower: Vec<String> = known.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let near = nearest(name.to_ascii_lowercase(), lower.iter().map(String::as_str));
-        let near = near.and_then(|near| known.iter().find(|name| name.eq_ignore_ascii_case(near)));
-        self.unknown.push((sought, near.cloned()));
-    }
-
-    fn tell(&self, session: &Session, jobs: &[ClassAd]) {
-        load::warn(session, &self.warnings);
-        let asked = if self.unknown.is_empty() { Names::new() } else { asked_by(jobs) };
-        for (name, near) in self.unknown.iter().filter(|(name, _)| !asked.contains(name)) {
-            let hint = near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            session.warn(&format!(
-                "--set {name}: no slot has such an attribute, and no expression of theirs or of a job asks for it{hint}"
-            ));
-        }
-    }
-}
-
-/// The names that expressions of these ads ask for.
-fn asked_by(ads: &[ClassAd]) -> Names {
-    ads.iter().flat_map(ClassAd::iter).flat_map(|(_, expr)| references::every(&expr)).collect()
+/// That nobody knows the name, with the one that was meant.
+fn unasked(name: &str, known: &Names) -> String {
+    let known: Vec<String> =
+        known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
+    let lower: Vec<String> = known.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let near = nearest(name.to_ascii_lowercase(), lower.iter().map(String::as_str));
+    let near = near.and_then(|near| known.iter().find(|name| name.eq_ignore_ascii_case(near)));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    format!(
+        "--set {name}: no slot has such an attribute, and no expression of theirs or of a job asks for it{hint}"
+    )
 }
 
 fn value_of(name: &str, value: &str) -> anyhow::Result<Expr> {
@@ -303,7 +324,7 @@ fn value_of(name: &str, value: &str) -> anyhow::Result<Expr> {
         let problem = format!("--set {name}={value}: '{name}' is no name of an attribute");
         return Err(Problem::usage(problem).into());
     }
-    Expr::parse(value.as_bytes())
+    Expr::parse_with(value.as_bytes(), Dialect::old_syntax())
         .map_err(|error| Problem::usage(format!("--set {name}={value}: {error}")).into())
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::options::Cli;
-use crate::cli::common::{Problem, Session};
+use crate::cli::common::{Problem, Session, Status};
 use crate::hook::cron_job::CronManager;
 use crate::os::{Reactor, RealWorld, clock};
 use crate::quirks::Quirks;
@@ -50,7 +50,7 @@ pub(super) fn run_first(machine: &mut ExecutionPoint, cli: &Cli, session: &Sessi
         quirks,
     };
     let plan =
-        CronPlan { runs: 1, seconds: None, reconfig: Vec::new(), job_begins: None, patience: PATIENCE };
+        CronPlan { runs: 1, seconds: None, reconfig: Vec::new(), job_begins: None, patience: left(cli) };
     let list = CronList {
         jobs: settings.jobs,
         max_load: settings.max_load,
@@ -61,7 +61,7 @@ pub(super) fn run_first(machine: &mut ExecutionPoint, cli: &Cli, session: &Sessi
     let mut play = CronPlay::new(plan, surroundings, (&[], &world), &mut reactor);
     let mut told = |_: &CronPlay<'_>, event: &PlayEvent| match event {
         PlayEvent::Killed(name) => {
-            session.warn(&format!("--run-cron: {name} has not ended in a minute and is killed"))
+            session.warn(&format!("--run-cron: {name} has not ended in time and is killed"))
         }
         PlayEvent::OnDemand(name) => {
             session.warn(&format!("--run-cron: {name} is run on demand alone, and nobody demands it"));
@@ -78,12 +78,21 @@ pub(super) fn run_first(machine: &mut ExecutionPoint, cli: &Cli, session: &Sessi
     };
     play.configure(list, &mut told);
     while play.run(&mut told).context("cannot run cron jobs")? == Pause::Reconfig {}
+    if cli.end.is_some_and(|end| clock::tick() >= end) {
+        let text = "the time given with --timeout is over before the cron jobs have ended";
+        return Err(Problem::new(Status::TimedOut, text).into());
+    }
     if play.bad() {
         session.warn("--run-cron: what failed is not published; 'htc-hook-test startd-cron' tells more");
     }
     let ads = play.ads().clone();
     take(machine, ads);
     Ok(())
+}
+
+/// How long cron jobs may take.
+fn left(cli: &Cli) -> Duration {
+    cli.end.map_or(PATIENCE, |end| PATIENCE.min(end.since(clock::tick())))
 }
 
 fn take(machine: &mut ExecutionPoint, ads: CronAds) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use bstr::ByteSlice;
 
@@ -10,10 +11,9 @@ use super::options::Cli;
 use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
-use crate::os::{RealWorld, clock};
+use crate::os::RealWorld;
 use crate::runner::slot::{NoStarter, Sleeper, StarterProgram, surroundings_of};
 use crate::slot::{ConfigureError, Limits, Settings, Surroundings, configure};
-use crate::time::Tick;
 use crate::world::World;
 
 /// What a run of any verb begins with.
@@ -77,31 +77,23 @@ pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Lo
     Ok(Loaded { config, world, around, settings: configured.settings, warnings, sleeper: None })
 }
 
-/// Reads the configuration and lays the slots out.
+/// Reads the configuration and lays the slots out. Programs are killed when the time of `--timeout` is over.
 pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
-    load_until(cli, end_of(cli))
-}
-
-/// When the time of `--timeout` is over, counted from now.
-pub(super) fn end_of(cli: &Cli) -> Option<Tick> {
-    cli.events.timeout.map(|after| clock::tick().plus(after))
-}
-
-/// As [`load`], with programs that are killed at this instant.
-pub(super) fn load_until(cli: &Cli, end: Option<Tick>) -> anyhow::Result<Loaded> {
-    in_time(end, load_from((cli, end), None, true))
+    load_from(cli, None, true)
 }
 
 /// As [`load`], for slots that are only asked: that EXECUTE is missing here is told, and does not keep them from answering. `file`
 /// is read in place of `--config-file`.
 pub(super) fn load_to_ask(cli: &Cli, file: Option<&Path>) -> anyhow::Result<Loaded> {
-    let end = end_of(cli);
-    in_time(end, load_from((cli, end), file, false))
+    load_from(cli, file, false)
 }
 
-/// What took too long is among what was said.
-fn in_time(end: Option<Tick>, loaded: anyhow::Result<Loaded>) -> anyhow::Result<Loaded> {
-    if end.is_none_or(|end| clock::tick() < end) {
+/// A program that was killed since the time is over is what everything else follows from; it is among what was said.
+fn load_from(cli: &Cli, file: Option<&Path>, to_run: bool) -> anyhow::Result<Loaded> {
+    let world = RealWorld::new().until(cli.end);
+    let cut = world.cut();
+    let loaded = load_in(cli, world, file, to_run);
+    if !cut.load(Ordering::Relaxed) {
         return loaded;
     }
     let last = match loaded {
@@ -112,8 +104,7 @@ fn in_time(end: Option<Tick>, loaded: anyhow::Result<Loaded>) -> anyhow::Result<
     Err(Problem::new(Status::TimedOut, text).into())
 }
 
-fn load_from((cli, end): (&Cli, Option<Tick>), file: Option<&Path>, to_run: bool) -> anyhow::Result<Loaded> {
-    let world = RealWorld::new().until(end);
+fn load_in(cli: &Cli, world: RealWorld, file: Option<&Path>, to_run: bool) -> anyhow::Result<Loaded> {
     let mut options = cli.config.clone();
     if let Some(file) = file {
         options.config_file = Some(file.to_owned());

@@ -10,6 +10,7 @@ use super::simulate::Arguments;
 use crate::cli::common::{
     self, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions, QuirksOptions,
 };
+use crate::time::Tick;
 
 #[derive(Parser, Debug)]
 pub(super) struct Cli {
@@ -33,6 +34,9 @@ pub(super) struct Cli {
     pub(super) events: EventsOptions,
     #[command(flatten)]
     pub(super) lines: LinesOptions,
+    /// When the time of `--timeout` is over.
+    #[arg(skip)]
+    pub(super) end: Option<Tick>,
 }
 
 /// Without a verb the slots run.

@@ -30,7 +30,6 @@ use crate::starter::container::ContainerKnobs;
 use crate::starter::job_source::KeywordError;
 use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
-use crate::time::Tick;
 use crate::world::World;
 
 /// What removes the leftovers of starters, as far as the configuration can be read: starters say what is wrong with it.
@@ -47,9 +46,8 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json)
         .looking(cli.lines.look(cli.output.color));
     let mut failed = false;
-    let end = load::end_of(cli);
     loop {
-        let outcome = run_once((cli, end), session, &mut events)?;
+        let outcome = run_once(cli, session, &mut events)?;
         failed |= outcome.failed > 0;
         if outcome.timed_out {
             return Ok(Status::TimedOut);
@@ -61,12 +59,8 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
 }
 
 /// From its configuration to its end: a drain may ask for another one after it.
-fn run_once(
-    (cli, end): (&Cli, Option<Tick>),
-    session: &Session,
-    events: &mut EventStream,
-) -> anyhow::Result<Outcome> {
-    let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load_until(cli, end)?;
+fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::Result<Outcome> {
+    let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load(cli)?;
     let quirks = cli.quirks.quirks;
     let view = config.view(&*world);
     let (execute, log) = directories(&config, &view, &*world)?;
@@ -123,7 +117,7 @@ fn run_once(
         hook_limits: hook_limits::of_daemon(&view),
         control,
         hook_timeout: cli.run.hook_timeout,
-        timeout: end.map(|end| end.since(clock::tick())),
+        timeout: cli.end.map(|end| end.since(clock::tick())),
         environment: DaemonEnvironment::of_program(&*world, &cli.config.choice()),
         starter_options: starter_options(cli),
         relays_events: cli.events.is_descriptor(),

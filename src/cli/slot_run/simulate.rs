@@ -118,7 +118,7 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
     if is_told {
         return stream(cli, &ready, play, &pictures);
     }
-    let mut sink = events.map(|to| Sink::open(to, load::end_of(cli))).transpose()?;
+    let mut sink = events.map(|to| Sink::open(to, cli.end)).transpose()?;
     let mut tell = |_: f64, event: &Told| {
         if let Some(sink) = &mut sink {
             sink.write(event);
@@ -317,7 +317,7 @@ pub(super) fn play_side_by_side<'a>(
 
 /// Tells all that happens on standard output.
 fn stream(cli: &Cli, ready: &Ready, play: Play, pictures: &Pictures) -> anyhow::Result<Status> {
-    let output = standard_output(load::end_of(cli))?;
+    let output = standard_output(cli.end)?;
     let mut output = JsonRows::new(output, cli.output.json);
     let failed = RefCell::new(None);
     let json = cli.output.json || cli.output.jsonl;

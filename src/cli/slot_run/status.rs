@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::control::write;
-use super::load;
 use super::options::{Cli, StatusOptions};
 use crate::cli::common::{Column, Painter, Status, table};
 use crate::os::clock;
@@ -22,7 +21,6 @@ pub(super) fn show(
 ) -> anyhow::Result<Status> {
     let slot = options.of.slot.as_deref();
     let Some(pause) = options.watch else { return write(page(cli, ask()?, slot)?) };
-    let end = load::end_of(cli);
     let mut answer = ask()?;
     let mut first = true;
     loop {
@@ -34,11 +32,7 @@ pub(super) fn show(
         };
         write(format!("{begin}{text}"))?;
         first = false;
-        let pause = pause.max(Duration::from_millis(100));
-        std::thread::sleep(end.map_or(pause, |end| pause.min(end.since(clock::tick()))));
-        if end.is_some_and(|end| clock::tick() >= end) {
-            return Ok(Status::TimedOut);
-        }
+        std::thread::sleep(pause.max(Duration::from_millis(100)));
         answer = match ask() {
             Ok(answer) => answer,
             // It has ended.

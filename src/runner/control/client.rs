@@ -7,8 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::socket::sockopt::PeerCredentials;
-use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, getsockopt};
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::{PeerCredentials, SendTimeout};
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, getsockopt, setsockopt};
+use nix::sys::time::{TimeVal, TimeValLike};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,9 +45,9 @@ pub fn ask<A: DeserializeOwned>(
     // Whoever refuses us may have answered and hung up before he has read all.
     let written = stream.write_all(&text);
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
+    stream.read_to_end(&mut answer).map_err(patient)?;
     if answer.is_empty() {
-        written?;
+        written.map_err(patient)?;
     }
     Ok(serde_json::from_slice(&answer)?)
 }
@@ -79,12 +81,30 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     if !kind.is_socket() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no socket"));
     }
-    UnixStream::connect(socket).map_err(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            io::Error::new(error.kind(), format!("nobody listens there any more: its {who} is gone"))
+    let address = UnixAddr::new(socket)?;
+    let stream = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // A queue that nobody shortens is waited for as an answer is.
+    setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_PATIENCE.as_secs().cast_signed()))?;
+    socket::connect(stream.as_raw_fd(), &address).map_err(|errno| match errno {
+        Errno::ECONNREFUSED => {
+            let text = format!("nobody listens there any more: its {who} is gone");
+            io::Error::new(io::ErrorKind::ConnectionRefused, text)
+        }
+        errno => patient(errno.into()),
+    })?;
+    Ok(UnixStream::from(stream))
+}
+
+/// That nobody answers, in words.
+fn patient(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            let text =
+                format!("somebody listens there and has not answered for {} s", ANSWER_PATIENCE.as_secs());
+            io::Error::new(io::ErrorKind::TimedOut, text)
         }
         _ => error,
-    })
+    }
 }
 
 /// The kernel's addresses have room for so many bytes.

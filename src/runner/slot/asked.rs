@@ -27,7 +27,8 @@ impl Live<'_> {
         let (line, ad) = said.request?;
         let request: Request = control::request(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
-        self.check_claim(&request.command, request.slot.as_deref())?;
+        self.check_claim(&request)?;
+        let nothing = self.nothing_to_vacate(&request);
         let host = self.options.world.full_host();
         let slot = request.slot.clone().unwrap_or_default();
         let asked = Asked {
@@ -55,7 +56,7 @@ impl Live<'_> {
             Meaning::Event(mut event) => {
                 self.give_job(&mut event)?;
                 self.ask_machine(*event)?;
-                done
+                Answer { note: nothing, ..done }
             }
             Meaning::Hold(event, reason) => {
                 self.held = Some(reason);
@@ -82,24 +83,54 @@ impl Live<'_> {
         })
     }
 
-    /// Words about a claim need one.
-    fn check_claim(&self, command: &str, slot: Option<&str>) -> Result<(), String> {
-        let Some(id) = slot.filter(|_| OF_CLAIMS.contains(&command)) else { return Ok(()) };
-        let found = self.machine.slots().find(|(_, other, ..)| other.eq_ignore_ascii_case(id));
-        match found {
-            Some((_, id, state, activity)) => match (state, command) {
-                (State::Claimed | State::Preempting, _) | (State::Matched, "release-claim") => Ok(()),
-                _ => Err(format!("{id} is {state}/{activity}: nobody has claimed it")),
-            },
-            None => Ok(()),
-        }
+    /// Words about a claim need one (`command_handler`, `command_release_claim`).
+    fn check_claim(&self, request: &Request) -> Result<(), String> {
+        let command = request.command.as_str();
+        let Some(named) = request.slot.as_deref().filter(|_| OF_CLAIMS.contains(&command)) else {
+            return Ok(());
+        };
+        let Some((_, id, state, activity)) = self.slot(named) else { return Ok(()) };
+        let why = match (state, command) {
+            (State::Claimed | State::Preempting, "release-claim") if request.waiting => {
+                match self.machine.waits_for(id) {
+                    Some(_) => return Ok(()),
+                    None => "no claim waits for it",
+                }
+            }
+            (State::Claimed, "hold") if activity == Activity::Idle => "it runs no job",
+            (State::Claimed, _) | (State::Matched, "release-claim") => return Ok(()),
+            (State::Preempting, _) => "its claim is ending already",
+            _ => "nobody has claimed it",
+        };
+        Err(format!("{id} is {state}/{activity}: {why}"))
+    }
+
+    /// What there is to be said to whoever wants a slot to be vacated that nobody has (`command_name_handler`).
+    fn nothing_to_vacate(&self, request: &Request) -> Option<String> {
+        let named = request.slot.as_deref().filter(|_| request.command == "vacate")?;
+        let (key, id, state, activity) = self.slot(named)?;
+        let is_split = || self.machine.slots().any(|(other, ..)| other.number == key.number && other != key);
+        let why = match state {
+            State::Claimed | State::Matched | State::Backfill => return None,
+            State::Preempting if request.how.as_deref() == Some("fast") => return None,
+            State::Preempting => "its job is on its way out",
+            State::Owner | State::Unclaimed | State::Drained if is_split() => {
+                "there is nothing to vacate; its dynamic slots are others, each by its name"
+            }
+            State::Owner | State::Unclaimed | State::Drained => "there is nothing to vacate",
+        };
+        Some(format!("{id} is {state}/{activity}: {why}"))
+    }
+
+    /// The slot of this name.
+    fn slot(&self, named: &str) -> Option<(SlotKey, &str, State, Activity)> {
+        self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(named))
     }
 
     /// A schedd hands out the job's ad with what its references to the slot stand for.
     fn give_job(&self, event: &mut Event) -> Result<(), String> {
         let Event::Command { slot, command: ClaimCommand::Activate(job) } = event else { return Ok(()) };
-        let key = self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(slot)).map(|(key, ..)| key);
-        let Some(ad) = key.and_then(|key| self.machine.sent_ad(key)) else { return Ok(()) };
+        let Some(ad) = self.slot(slot).and_then(|(key, ..)| self.machine.sent_ad(key)) else { return Ok(()) };
         let Matched { given, .. } = matched(job, Some(&ad), &*self.options.world)
             .map_err(|missing| format!("{missing} The schedd of a pool would put the job on hold"))?;
         job.update(&given);

@@ -89,6 +89,9 @@ pub struct Answer {
     /// For `status`: the slots. For `claim`: the one that is claimed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<SlotStatus>,
+    /// For `vacate`: why there is nothing to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// For `claim`: what it waits for, where it is not to be had at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<String>,
@@ -377,9 +380,10 @@ impl Request {
         };
         let drops = quirks.has(Quirk::DrainExprDropped);
         let expr = |what: &str, text: &Option<String>| {
-            let parsed = text
-                .as_ref()
-                .map(|text| Expr::parse(text.as_bytes()).map_err(|error| error.render(text.as_bytes())));
+            let parsed = text.as_ref().map(|text| {
+                Expr::parse_with(text.as_bytes(), Dialect::old_syntax())
+                    .map_err(|error| error.render(text.as_bytes()))
+            });
             match parsed.transpose() {
                 Err(_) if drops => Ok(None),
                 parsed => {

@@ -131,7 +131,7 @@ fn megabytes(name: &str, job: &ClassAd, view: &View<'_>) -> Result<i64, ValueErr
     };
     let world = view.world();
     let text = view.string(name)?.map(|setting| setting.value).unwrap_or_default();
-    let expression = Expr::parse_with(&text, Dialect::of(world)).ok();
+    let expression = Expr::parse_with(&text, Dialect::of(world).old()).ok();
     expression.and_then(|expression| Context::new(world).my(job).eval(&expression).as_int()).ok_or(error)
 }
 

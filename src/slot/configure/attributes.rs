@@ -3,7 +3,7 @@
 use bstr::BString;
 
 use super::knobs::Knobs;
-use crate::classad::{ClassAd, Dialect, Expr};
+use crate::classad::{ClassAd, Expr};
 use crate::quirks::{Quirk, Quirks};
 
 /// Puts them into `ad`. `id` is the slot's id string; a dynamic slot uses its parent's.
@@ -36,7 +36,7 @@ pub(super) fn publish(knobs: &Knobs<'_>, global: &Knobs<'_>, quirks: Quirks, id:
 
 fn put(knobs: &Knobs<'_>, name: &str, text: Option<&BString>, ad: &mut ClassAd) {
     let Some(text) = text else { return };
-    match Expr::parse_with(text, Dialect::of(knobs.world())) {
+    match Expr::parse_with(text, knobs.dialect()) {
         Ok(expr) => ad.insert(name, expr),
         Err(error) => knobs.warn(format!(
             "the attribute {name} of the slots is no expression: {error}; did you forget to quote a string?"

@@ -45,6 +45,11 @@ impl<'a> Knobs<'a> {
         self.view.world()
     }
 
+    /// How values are read that are expressions: a backslash in a string stands for itself, as in long ads (`ParseClassAdRvalExpr`).
+    pub(super) fn dialect(&self) -> Dialect {
+        Dialect::of(self.world()).old()
+    }
+
     pub(super) fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.borrow_mut();
@@ -139,7 +144,7 @@ impl<'a> Knobs<'a> {
     /// A knob as an expression that must parse.
     pub(super) fn parsed(&self, name: &str) -> Result<Option<Expr>, ConfigureError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        match Expr::parse_with(&text, Dialect::of(self.world())) {
+        match Expr::parse_with(&text, self.dialect()) {
             Ok(expr) => Ok(Some(expr)),
             Err(error) => Err(ConfigureError::Knob {
                 name: name.to_owned(),

@@ -1,7 +1,7 @@
 //! Requirements and WithinResourceLimits of a slot (`Reqexp.cpp`, `MachAttributes::withinLimitsExpression`).
 
 use super::knobs::{ConfigureError, Knobs};
-use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
+use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
 use crate::slot::settings::{Requirements, SlotKind};
 
 const CPUS_AND_MEMORY: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && \
@@ -91,55 +91,83 @@ pub(super) fn requirements(
     internal: &mut ClassAd,
 ) -> Result<Requirements, ConfigureError> {
     let text = within_limits(knobs, tags);
-    let limits = Expr::parse_with(text.as_bytes(), Dialect::of(knobs.world())).map_err(|error| {
-        ConfigureError::Knob {
+    let limits =
+        Expr::parse_with(text.as_bytes(), knobs.dialect()).map_err(|error| ConfigureError::Knob {
             name: "WithinResourceLimits".into(),
             problem: error.to_string(),
             origin: knobs.origin("WithinResourceLimits"),
             excerpt: Some(error.render(text.as_bytes())),
-        }
-    })?;
-    let mut whole: Vec<String> = Vec::new();
-    if healthy(knobs, internal)? {
-        whole.push("Healthy".into());
-    }
-    whole.extend(knobs.words("SLOT_REQUIREMENTS_CLAUSES"));
+        })?;
+    let healthy = healthy(knobs, internal)?;
     // Those of partitionable slots count for static ones as well.
-    let of_kind = knobs.words(match kind {
-        SlotKind::Dynamic => "DSLOT_REQUIREMENTS_CLAUSES",
+    let list = match kind {
+        SlotKind::Dynamic => DYNAMIC,
         SlotKind::Partitionable | SlotKind::Static => "PSLOT_REQUIREMENTS_CLAUSES",
-    });
-    let start_name = if whole.is_empty() && of_kind.is_empty() { "Start" } else { "START" };
-    whole.extend([start_name.to_owned(), "WithinResourceLimits".to_owned()]);
-    whole.extend(of_kind);
-    let mut seen: Vec<String> = Vec::new();
-    for name in whole {
-        if seen.iter().any(|other| other.eq_ignore_ascii_case(&name)) {
-            continue;
-        }
-        let ours = ["healthy", "start", "withinresourcelimits"];
-        if !ours.contains(&name.to_ascii_lowercase().as_str()) {
-            match knobs.expr(&name) {
-                Some(expr) => internal.insert(&name, expr),
-                None => {
-                    knobs.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
-                    continue;
-                }
+    };
+    let (general, of_kind) = (knobs.words(GENERAL), knobs.words(list));
+    let plain = !healthy && general.is_empty() && of_kind.is_empty();
+    let mut names: Vec<String> = Vec::new();
+    let add = |list: &str, words: Vec<String>, names: &mut Vec<String>, internal: &mut ClassAd| {
+        for name in words {
+            let ours = ["Start", "WithinResourceLimits"].into_iter().chain(healthy.then_some("Healthy"));
+            let stands =
+                ours.chain(names.iter().map(String::as_str)).any(|own| own.eq_ignore_ascii_case(&name));
+            if !stands && clause(knobs, list, &name, internal) {
+                names.push(name);
             }
         }
-        seen.push(name);
+    };
+    add(GENERAL, general, &mut names, internal);
+    let before = names.len();
+    add(list, of_kind, &mut names, internal);
+    let clauses = names.iter().map(|name| AttrName::from(name.as_str())).collect();
+    let start_name = if plain { "Start" } else { "START" };
+    names.splice(before..before, [start_name.to_owned(), "WithinResourceLimits".to_owned()]);
+    if healthy {
+        names.insert(0, "Healthy".to_owned());
     }
-    let text = seen.join(" && ");
-    let whole = Expr::parse_with(text.as_bytes(), Dialect::of(knobs.world()))
-        .map_err(|error| knobs.error("SLOT_REQUIREMENTS_CLAUSES", error.to_string()))?;
-    Ok(Requirements { start: start.clone(), limits, whole })
+    let text = names.join(" && ");
+    let whole = Expr::parse_with(text.as_bytes(), knobs.dialect())
+        .map_err(|error| knobs.error(GENERAL, error.to_string()))?;
+    Ok(Requirements { start: start.clone(), limits, whole, clauses })
+}
+
+/// The list of clauses for all slots.
+const GENERAL: &str = "SLOT_REQUIREMENTS_CLAUSES";
+/// That for dynamic ones.
+const DYNAMIC: &str = "DSLOT_REQUIREMENTS_CLAUSES";
+
+/// Puts a clause that the administrator named into the internal ad; tells whether it is one of Requirements (`Resource::reqexp_config`).
+fn clause(knobs: &Knobs<'_>, list: &str, name: &str, internal: &mut ClassAd) -> bool {
+    let Some(text) = knobs.text(name) else {
+        // For all slots it may also be what they have anyway.
+        let stands = list == GENERAL && internal.contains(name);
+        if !stands {
+            knobs.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
+        }
+        return stands;
+    };
+    match Expr::parse_with(&text, knobs.dialect()) {
+        Ok(expr) => {
+            internal.insert(name, expr);
+            true
+        }
+        Err(error) => {
+            let (stays, follows) = match list {
+                DYNAMIC => (false, "it is left out"),
+                _ => (true, "no job will match"),
+            };
+            knobs.warn(format!("the clause {name} of {list} is no expression: {error}; {follows}"));
+            stays
+        }
+    }
 }
 
 /// STARTD_HEALTH_EXPRS becomes `Healthy = min({ ..., 1 })`: undefined checks count as healthy.
 fn healthy(knobs: &Knobs<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
     let Some(checks) = knobs.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
     let parse = |text: String| {
-        Expr::parse_with(text.as_bytes(), Dialect::of(knobs.world()))
+        Expr::parse_with(text.as_bytes(), knobs.dialect())
             .map_err(|error| knobs.error("STARTD_HEALTH_EXPRS", error.to_string()))
     };
     let inner = checks.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(&checks);

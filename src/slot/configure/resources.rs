@@ -197,7 +197,7 @@ fn offline_of(knobs: &Knobs<'_>, tag: &str) -> (f64, Vec<String>) {
 /// A number, an expression that gives one, or ids (`parse_user_resource_config`).
 fn number_or_ids(text: &str, world: &dyn World) -> (f64, Vec<String>) {
     let empty = ClassAd::new();
-    let value = Expr::parse_with(text.as_bytes(), Dialect::of(world))
+    let value = Expr::parse_with(text.as_bytes(), Dialect::of(world).old())
         .map(|expr| Context::new(world).my(&empty).eval(&expr));
     if let Ok(Value::Int(_) | Value::Real(_)) = &value {
         return (value.ok().and_then(|value| value.as_real()).unwrap_or(0.0), Vec::new());
@@ -217,7 +217,7 @@ fn of_ad(knobs: &Knobs<'_>, text: &str, tag: &str) -> Found {
     let mut found = Found::default();
     let mut ad = ClassAd::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if ad.insert_line_with(line.as_bytes(), Dialect::of(knobs.world())).is_err() {
+        if ad.insert_line_with(line.as_bytes(), knobs.dialect()).is_err() {
             let shown: String = line.chars().take(60).collect();
             knobs.warn(format!(
                 "the inventory of {tag} has a line that is no attribute: `{shown}`: it ends there"

@@ -1,0 +1,23 @@
+//! The end of the time that `--timeout` gives, for work that waits for others: a pipe that nobody writes to, somebody who does not answer.
+
+use std::thread;
+
+use super::{Problem, Session, Status};
+use crate::os::clock;
+use crate::time::Tick;
+
+/// Ends the program at that instant with status 124 and this message, whatever it waits for; never without an instant. It is for work that
+/// leaves nothing behind and whose children end with it.
+pub(crate) fn patience(until: Option<Tick>, session: &Session, message: &'static str) {
+    let Some(until) = until else { return };
+    let teller = session.clone();
+    let waits = move || {
+        thread::sleep(until.since(clock::tick()));
+        teller.report(&Problem::new(Status::TimedOut, message).into());
+        #[allow(clippy::exit, reason = "the thread that waits cannot be told")]
+        std::process::exit(i32::from(Status::TimedOut.code()))
+    };
+    if thread::Builder::new().spawn(waits).is_err() {
+        session.warn("--timeout: no thread can be made, so that nothing ends by it");
+    }
+}
