@@ -68,7 +68,7 @@ pub(crate) fn integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) 
     {
         return Number::Value(value);
     }
-    let Ok(expression) = Expr::parse_with(text, Dialect::of(world)) else { return Number::Unparsable };
+    let Ok(expression) = Expr::parse_with(text, Dialect::of(world).old()) else { return Number::Unparsable };
     match context.eval(&expression) {
         Value::Int(value) => Number::Value(value),
         Value::Real(value) => Number::Value(value as i64),
