@@ -8,6 +8,7 @@ use super::action::{Account, Action, File, JobProcess, Notice};
 use super::contained::{After, Stage};
 use super::container::{self, ContainerState, DockerNames, Image, Pruning, docker_fits, parse_tags};
 use super::event::FamilyUsage;
+use super::exception::EXCEPTION;
 use super::failure::{StartFailure, hold_code};
 use super::job_run::{Ended, Process};
 use super::machine::Starter;
@@ -119,19 +120,17 @@ impl Starter<'_> {
             Stage::Tags { again } => {
                 parse_tags(output, &mut self.container.images);
                 let present = |image: &Image| image.name == names.own;
-                if again {
-                    match self.setup.settings.containers.number("DOCKER_IMAGE_CACHE_SIZE") {
-                        Ok(limit) => {
-                            let pruning = Pruning::plan(&self.container.images, &names.image, limit);
-                            self.container.pruning = Some(pruning);
-                            self.prune(now, b"", true, out);
-                        }
-                        Err(failure) => self.container_failed(now, failure, out),
+                let limit = self.setup.settings.containers.number("DOCKER_IMAGE_CACHE_SIZE");
+                match (names.fault, limit) {
+                    (Some(failure), _) => self.container_failed(now, failure, out),
+                    _ if !again && self.container.images.iter().any(present) => self.launch(now, out),
+                    (None, Err(failure)) => self.container_failed(now, failure, out),
+                    (None, Ok(limit)) if again => {
+                        let pruning = Pruning::plan(&self.container.images, &names.image, limit);
+                        self.container.pruning = Some(pruning);
+                        self.prune(now, b"", true, out);
                     }
-                } else if self.container.images.iter().any(present) {
-                    self.launch(now, out);
-                } else {
-                    self.ask_for_images(true, out);
+                    (None, Ok(_)) => self.ask_for_images(true, out),
                 }
             }
             Stage::Prune => self.prune(now, output, success, out),
@@ -275,10 +274,15 @@ impl Starter<'_> {
     }
 
     fn launch_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
-        if failure.exception && self.container.pulled && self.has(Quirk::StarterExceptions) {
-            // The job is among the starter's by then, and it kills what it has.
-            let kill = self.container.docker.as_ref().map(|names| names.kill(9));
-            kill.into_iter().for_each(|kill| self.side_call(kill, out));
+        let names = self.container.docker.as_ref().filter(|_| failure.exception && self.container.pulled);
+        if let Some(names) = names.filter(|_| self.has(Quirk::StarterExceptions)) {
+            // The job is among the starter's by then: it is killed, and JOB_EXIT is not called.
+            let kill = names.kill(9);
+            self.closing.status = EXCEPTION;
+            self.asked.end_fast();
+            out.push(Action::Tell(Notice::NotStarted { reason: failure.reason() }));
+            self.report(failure, out);
+            return self.ask(Stage::Remove(After::RemoveScratch), kill, out);
         }
         if !self.container.pulled || failure.exception {
             return self.container_failed(now, failure, out);

@@ -59,13 +59,21 @@ impl Starter<'_> {
 
     /// The same when the job runs: it is killed, and nobody is told.
     pub(super) fn faulted_with_job(&mut self, moment: Moment, out: &mut Vec<Action>) -> bool {
-        let Some(text) = self.fault(moment) else { return false };
+        let of_group = self.run.group_fault.take().filter(|_| moment == Moment::Updates);
+        let Some(failure) = of_group.or_else(|| Some(StartFailure::new(self.fault(moment)?, 0, 0))) else {
+            return false;
+        };
+        self.end_with_job(failure, out);
+        true
+    }
+
+    /// The job is killed, and nobody is told how it ended.
+    pub(super) fn end_with_job(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
         self.asked.end_fast();
-        self.report(StartFailure::new(text, 0, 0), out);
+        self.report(StartFailure { exception: false, ..failure }, out);
         out.push(Action::KillFamily);
         self.closing.status = EXCEPTION;
         self.remove_scratch(out);
-        true
     }
 
     /// An exception within the handling of one: the end, and everything stays where it is.

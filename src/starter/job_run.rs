@@ -3,6 +3,7 @@
 use super::disk::DiskLimit;
 use super::ending;
 use super::event::FamilyUsage;
+use super::failure::StartFailure;
 use super::java::Java;
 use super::usage::Meter;
 use crate::classad::ClassAd;
@@ -89,6 +90,8 @@ pub(super) struct JobRun {
     pub(super) update_due: Option<Tick>,
     /// The limit of its directory.
     pub(super) disk: DiskLimit,
+    /// A setting about its control group that ends 25.14 as soon as it runs.
+    pub(super) group_fault: Option<StartFailure>,
     /// Whether what is written there is encrypted.
     pub(super) encrypted: bool,
 }

@@ -108,7 +108,10 @@ impl Knobs<'_> {
             enforce_disk: truth("STARTD_ENFORCE_DISK_LIMITS", Moment::Daemon, default.enforce_disk)?,
             snapshot: self.seconds("PID_SNAPSHOT_INTERVAL", None, Moment::Environment, default.snapshot)?,
             proportional: truth("USE_PSS", Moment::Environment, default.proportional)?,
-            groups: self.kept(GroupKnobs::read(view), Moment::Launch, default.groups)?,
+            groups: match self.late {
+                Some(_) => GroupKnobs::read_late(view)?,
+                None => GroupKnobs::read(view)?,
+            },
             isolation: self.isolation()?,
             containers: ContainerKnobs::read(view)?,
             java: JavaKnobs::read(view)?,

@@ -207,6 +207,7 @@ impl Starter<'_> {
     /// The job's process with its control group, and what is told of that.
     fn in_group(&mut self, process: JobProcess, plan: GroupPlan, out: &mut Vec<Action>) -> JobProcess {
         self.run.memory_mib = plan.memory_mib;
+        self.run.group_fault = plan.late_failure.clone();
         let told = plan.told.iter();
         out.extend(
             told.map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason: reason.clone() })),

@@ -27,6 +27,18 @@ const NVIDIA: u32 = 195;
 
 const HARD: &str = "CGROUP_HARD_MEMORY_LIMIT_EXPR";
 const LOW: &str = "CGROUP_LOW_MEMORY_LIMIT";
+const NO_SWAP: &str = "DISABLE_SWAP_FOR_JOB";
+const WITHOUT_ROOT: &str = "CREATE_CGROUP_WITHOUT_ROOT";
+const ALWAYS_HOLD: &str = "STARTER_ALWAYS_HOLD_ON_OOM";
+const HIDE_GPUS: &str = "STARTER_HIDE_GPU_DEVICES";
+const POLLING: &str = "CGROUP_POLLING_INTERVAL";
+const LOCAL: &str = "USE_CGROUPS_FOR_LOCAL_UNIVERSE";
+const BY_REQUEST: &str = "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT";
+const PEAK: &str = "CGROUP_USE_PEAK_MEMORY";
+const IGNORE_CACHE: &str = "CGROUP_IGNORE_CACHE_MEMORY";
+
+/// The file that says that there is but one hierarchy.
+const UNIFIED: &str = "/sys/fs/cgroup/cgroup.procs";
 
 /// The knobs about control groups.
 #[derive(Clone, Debug)]
@@ -57,6 +69,8 @@ pub struct GroupKnobs {
     pub peak: Option<bool>,
     /// Whether the configuration says anything about groups that is not its default.
     pub asked: bool,
+    /// Values that are none, for whoever finds that out where 25.14 does ([`GroupKnobs::read_late`]).
+    faults: Vec<(&'static str, StartFailure)>,
 }
 
 impl Default for GroupKnobs {
@@ -76,6 +90,7 @@ impl Default for GroupKnobs {
             enforced_by_request: false,
             peak: None,
             asked: false,
+            faults: Vec::new(),
         }
     }
 }
@@ -86,14 +101,43 @@ impl GroupKnobs {
     /// # Errors
     /// A number or truth value that is none.
     pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
+        Self::read_with(view, &mut |_, error| Err(error))
+    }
+
+    /// The same; of a number or truth value that is none the default, and why it is none where 25.14 comes to it.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn read_late(view: &View<'_>) -> Result<Self, ValueError> {
+        let mut faults = Vec::new();
+        let knobs = Self::read_with(view, &mut |name, error| {
+            faults.push((name, StartFailure::of_setting(&error)));
+            Ok(())
+        })?;
+        Ok(GroupKnobs { faults, ..knobs })
+    }
+
+    fn read_with(
+        view: &View<'_>,
+        wrong: &mut dyn FnMut(&'static str, ValueError) -> Result<(), ValueError>,
+    ) -> Result<Self, ValueError> {
         let default = GroupKnobs::default();
         let text = |name: &str| -> Result<Option<BString>, ValueError> {
             Ok(view.string(name)?.map(|setting| setting.value).filter(|value| !value.is_empty()))
         };
-        let truth = |name: &str, default: bool| -> Result<bool, ValueError> {
-            Ok(view.boolean(name)?.map_or(default, |setting| setting.value))
+        let polling = match view.int_in(POLLING, Some((1, i64::from(i32::MAX)))) {
+            Ok(polling) => polling,
+            Err(error) => wrong(POLLING, error).map(|()| None)?,
         };
-        let polling = view.int_in("CGROUP_POLLING_INTERVAL", Some((1, i64::from(i32::MAX))))?;
+        let mut truth = |name: &'static str, default: bool| -> Result<bool, ValueError> {
+            match view.boolean(name) {
+                Ok(set) => Ok(set.map_or(default, |setting| setting.value)),
+                Err(error) => {
+                    let words = if default { "True" } else { "False" };
+                    wrong(name, error.with_default(words)).map(|()| default)
+                }
+            }
+        };
         let given = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
         let asking = [
             "BASE_CGROUP",
@@ -108,20 +152,21 @@ impl GroupKnobs {
             policy: text("CGROUP_MEMORY_LIMIT_POLICY")?.unwrap_or(default.policy),
             hard: view.string(HARD)?,
             low: view.string(LOW)?,
-            no_swap: truth("DISABLE_SWAP_FOR_JOB", default.no_swap)?,
-            without_root: truth("CREATE_CGROUP_WITHOUT_ROOT", default.without_root)?,
-            always_hold: truth("STARTER_ALWAYS_HOLD_ON_OOM", default.always_hold)?,
-            hide_gpus: truth("STARTER_HIDE_GPU_DEVICES", default.hide_gpus)?,
+            no_swap: truth(NO_SWAP, default.no_swap)?,
+            without_root: truth(WITHOUT_ROOT, default.without_root)?,
+            always_hold: truth(ALWAYS_HOLD, default.always_hold)?,
+            hide_gpus: truth(HIDE_GPUS, default.hide_gpus)?,
             polling: polling
                 .and_then(|setting| u64::try_from(setting.value).ok())
                 .map_or(default.polling, Duration::from_secs),
-            local: truth("USE_CGROUPS_FOR_LOCAL_UNIVERSE", default.local)?,
-            enforced_by_request: truth("LOCAL_UNIVERSE_CGROUP_ENFORCEMENT", default.enforced_by_request)?,
-            peak: match truth("CGROUP_USE_PEAK_MEMORY", false)? {
-                true => Some(truth("CGROUP_IGNORE_CACHE_MEMORY", true)?),
+            local: truth(LOCAL, default.local)?,
+            enforced_by_request: truth(BY_REQUEST, default.enforced_by_request)?,
+            peak: match truth(PEAK, false)? {
+                true => Some(truth(IGNORE_CACHE, true)?),
                 false => None,
             },
             asked: asking.into_iter().any(given),
+            faults: Vec::new(),
         })
     }
 }
@@ -147,6 +192,8 @@ pub struct GroupPlan {
     pub asked: bool,
     /// A limit that is no number: 25.14 ends by an exception where it would make the group.
     pub failure: Option<StartFailure>,
+    /// The same of what it looks at when the job runs in its group.
+    pub late_failure: Option<StartFailure>,
 }
 
 /// A limit and its reason.
@@ -171,6 +218,9 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
         ..GroupPlan::default()
     };
     let local = job(attr::JOB_UNIVERSE) == Some(LOCAL_UNIVERSE);
+    if let Some(failure) = knobs.fault(LOCAL).filter(|_| local) {
+        return GroupPlan { failure: Some(failure), ..plan };
+    }
     let Some(base) = knobs.place().filter(|_| !local || knobs.local) else { return plan };
     let mut spec = GroupSpec { base, ..GroupSpec::default() };
     memory(about, &mut plan, &mut spec);
@@ -205,8 +255,10 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
         None => {
             (spec.name, plan.other_name) = names(about);
             plan.spec = Some(spec);
+            plan.late_failure = knobs.later_fault();
         }
     }
+    plan.failure = knobs.earlier_fault(about).or(plan.failure.take()).or_else(|| knobs.fault(NO_SWAP));
     // Without groups nobody reads it.
     if let Some(failure) = plan.failure.take_if(|_| unavailable.is_some()) {
         plan.told.push((
@@ -218,6 +270,32 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
 }
 
 impl GroupKnobs {
+    /// What is wrong with a knob, if that has not been told yet.
+    fn fault(&self, name: &str) -> Option<StartFailure> {
+        self.faults.iter().find(|(one, _)| *one == name).map(|(_, failure)| failure.clone())
+    }
+
+    /// What 25.14 comes to before it asks for limits of memory.
+    fn earlier_fault(&self, about: &Publication<'_>) -> Option<StartFailure> {
+        let lacks = |name: &str| Context::new(about.world).my(about.machine).int(name).is_none();
+        let unified = about.world.stat(UNIFIED.as_ref()).is_ok();
+        self.fault(WITHOUT_ROOT)
+            .filter(|_| unified)
+            .or_else(|| self.fault(BY_REQUEST).filter(|_| lacks(attr::CPUS)))
+            .or_else(|| self.fault(HIDE_GPUS))
+            .or_else(|| self.fault(BY_REQUEST).filter(|_| lacks(attr::MEMORY)))
+    }
+
+    /// What it comes to when the job runs in a group.
+    fn later_fault(&self) -> Option<StartFailure> {
+        [POLLING, PEAK, IGNORE_CACHE].into_iter().find_map(|name| self.fault(name))
+    }
+
+    /// What it comes to when the job has used up its memory.
+    pub(super) fn fault_out_of_memory(&self) -> Option<StartFailure> {
+        self.fault(ALWAYS_HOLD)
+    }
+
     /// BASE_CGROUP without what would lead out of the tree; `None` where no groups are wanted.
     pub fn place(&self) -> Option<String> {
         if self.base.trim().is_empty() {
@@ -396,6 +474,9 @@ pub(super) fn out_of_memory(memory_mib: i64, used_kib: u64, always_hold: bool) -
     if !always_hold && (used as f64) < 0.9 * memory_mib as f64 {
         return OutOfMemory::OfMachine;
     }
+    if memory_mib < 0 {
+        return OutOfMemory::Held("Job has encountered an out-of-memory event.".to_owned());
+    }
     OutOfMemory::Held(format!(
         "Job has gone over cgroup memory limit of {memory_mib} megabytes. Last measured usage: {used} megabytes.  Consider \
          resubmitting with a higher request_memory."
@@ -416,6 +497,7 @@ mod tests {
                  resubmitting with a higher request_memory."
             )
         );
+        assert_eq!(out_of_memory(-5, 7, true), held("Job has encountered an out-of-memory event."));
         assert_eq!(out_of_memory(100, 50 * 1024, false), OutOfMemory::OfMachine);
         assert!(
             matches!(out_of_memory(100, 90 * 1024, false), OutOfMemory::Held(text) if text.contains("usage: 90 "))

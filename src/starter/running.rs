@@ -408,6 +408,11 @@ impl Starter<'_> {
     /// The kernel killed the job, or one of its processes, for its memory; true where that is the end of everything.
     fn ran_out_of_memory(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
         self.update(now, out);
+        if let Some(failure) = self.setup.settings.groups.fault_out_of_memory() {
+            self.run.process = None;
+            self.end_with_job(failure, out);
+            return true;
+        }
         let always = self.setup.settings.groups.always_hold;
         let (text, code, subcode) =
             match limits::out_of_memory(self.run.memory_mib, self.run.usage.max_image_kib, always) {

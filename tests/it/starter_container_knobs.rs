@@ -134,7 +134,13 @@ fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
             assert!(ran.told.contains(&format!("{words} (")) && ran.told.contains(", line "), "{}", ran.told);
             let log = fs::read_to_string(place.path("iwd/log")).unwrap();
             assert!(log.starts_with("001 ") && log.contains(&format!("\t{words}\n")), "{log}");
-            assert!(!ran.calls.contains("docker create"), "{}", ran.calls);
+            // In 25.14 the job is among the starter's by then: it is killed, and JOB_EXIT is not called.
+            let end = if quirks == "none" {
+                "docker pull alpine:3\nexit evict\n"
+            } else {
+                "docker pull alpine:3\ndocker kill 9\n"
+            };
+            assert!(ran.calls.ends_with(end), "{}", ran.calls);
         }
     }
     let ran = with_docker().knob("DOCKER_IMAGE_CACHE_SIZE = many").run(IMAGE);
@@ -143,8 +149,10 @@ fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
         "{}",
         ran.told
     );
-    assert!(!ran.calls.contains("docker pull"), "{}", ran.calls);
+    assert_eq!(ran.calls, "prepare\ndocker images --format\ndocker tags\nexit evict\n", "{}", ran.told);
     assert_clean(&ran);
+    let ran = with_docker().knob("DOCKER_TRUST_LOCAL_IMAGES = maybe").run(IMAGE);
+    assert_eq!(ran.calls, "prepare\ndocker images --format\ndocker tags\nexit evict\n", "{}", ran.told);
     // Asked for jobs in no container, too.
     let ran =
         Place::new().noting().knob("SINGULARITY_USE_LAUNCHER = perhaps").run(&shell("echo job >> calls"));

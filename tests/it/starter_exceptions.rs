@@ -76,6 +76,39 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
     assert!(read(&place, "iwd/log").contains("(default 0).\n"));
 }
 
+/// As the real starter does it (tried with 25.14 on a machine with control groups).
+#[test]
+fn a_bad_knob_about_control_groups_ends_25_14_only_where_it_makes_one() {
+    let run = |knobs: &str, more: &str| -> (Place, Ran) {
+        let place = reference(Place::new().noting().knob(knobs));
+        let ran = place.run(&format!("{}{LOG}\n{more}", shell("exit 3")));
+        (place, ran)
+    };
+    let all = [
+        "DISABLE_SWAP_FOR_JOB",
+        "STARTER_HIDE_GPU_DEVICES",
+        "STARTER_ALWAYS_HOLD_ON_OOM",
+        "CGROUP_POLLING_INTERVAL",
+    ];
+    let all: Vec<String> = all.iter().map(|knob| format!("{knob} = maybe")).collect();
+    let (_, ran) = run(&format!("BASE_CGROUP =\n{}", all.join("\n")), "");
+    assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
+    let local = "BASE_CGROUP =\nUSE_CGROUPS_FOR_LOCAL_UNIVERSE = maybe";
+    let (_, ran) = run(local, "JobUniverse = 5");
+    assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
+    let (place, ran) = run(local, "JobUniverse = 12");
+    assert_eq!(ran.status, 4, "{}", ran.told);
+    let log = read(&place, "iwd/log");
+    assert!(
+        log.starts_with("021 (")
+            && log.contains("(\"maybe\").  Please set it to True or False (default is True)\n"),
+        "{log}"
+    );
+    // Here nothing begins with it.
+    let ran = Place::new().noting().knob("DISABLE_SWAP_FOR_JOB = maybe").run(&shell("exit 3"));
+    assert_eq!((ran.status, ran.calls.as_str()), (3, ""), "{}", ran.told);
+}
+
 #[test]
 fn without_an_exit_hook_an_exception_leaves_nothing_to_do() {
     let place = reference(Place::new().knob("USE_PID_NAMESPACES = maybe"));

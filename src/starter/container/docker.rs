@@ -75,6 +75,8 @@ pub struct DockerNames {
     pub own: BString,
     /// Whether images of others count (DOCKER_TRUST_LOCAL_IMAGES).
     pub trusting: bool,
+    /// Why there is no such name, which is found out when docker has told its images.
+    pub fault: Option<StartFailure>,
     /// The directory of docker's configuration, where the job sends credentials.
     pub config: Option<PathBuf>,
 }
@@ -83,7 +85,7 @@ impl DockerNames {
     /// Finds them.
     ///
     /// # Errors
-    /// No DOCKER, no image, no user to keep it for.
+    /// No DOCKER, no image.
     pub fn find(inputs: &Inputs<'_>) -> Result<Self, StartFailure> {
         let named = ["DockerImage", "ContainerImage"];
         let mut found = named.iter().filter_map(|name| inputs.job_string(name).map(|image| (image, *name)));
@@ -93,24 +95,24 @@ impl DockerNames {
         };
         let program = docker_program(inputs.knobs())?;
         let image = with_tag(image.strip_prefix(b"docker://").unwrap_or(&image));
-        let trusting = inputs.flag("DOCKER_TRUST_LOCAL_IMAGES")?;
+        let (trusting, fault) = match inputs.flag("DOCKER_TRUST_LOCAL_IMAGES") {
+            Ok(trusting) => (trusting, None),
+            Err(failure) => (false, Some(failure)),
+        };
+        let user = inputs.job_string(attr::USER).unwrap_or_default().replace("@", "_at_");
+        let nobody =
+            || StartFailure::silent(format!("there is no User in the job ad to keep the image {image} for"));
+        let fault = fault.or_else(|| (!trusting && user.is_empty()).then(nobody));
         let own = match trusting {
             true => image.clone(),
-            false => {
-                let user = inputs.job().string(attr::USER).unwrap_or_default().replace("@", "_at_");
-                if user.is_empty() {
-                    let text = format!("there is no User in the job ad to keep the image {image} for");
-                    return Err(StartFailure::silent(text));
-                }
-                [OWN.as_bytes(), &user, b"/", &image].concat().into()
-            }
+            false => [OWN.as_bytes(), &user, b"/", &image].concat().into(),
         };
         let job = inputs.about.job;
         let (slot, pid) = (inputs.about.slot, inputs.about.starter_pid);
         let container = format!("HTCJob{}_{}_{slot}_PID{pid}", job.cluster, job.proc).into();
         let sends = sends_docker_credentials(inputs.about.ad, inputs.about.world);
         let config = sends.then(|| docker_config(&inputs.place.slot_directory));
-        Ok(DockerNames { program, container, image, image_from, own, trusting, config })
+        Ok(DockerNames { program, container, image, image_from, own, trusting, fault, config })
     }
 
     /// A short call about the container or image.

@@ -179,6 +179,7 @@ mod tests {
             image_from: "DockerImage",
             own: "htcondor.org/a/alpine:3".into(),
             trusting: false,
+            fault: None,
             config: None,
         }
     }
