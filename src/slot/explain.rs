@@ -10,7 +10,8 @@ use super::unfit::Unfit;
 use super::watch::Moving;
 use serde::Serialize;
 
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::explain::{Step, trace};
+use crate::classad::{ClassAd, Context, Expr, Shape, Value};
 use crate::quirks::{Quirk, Quirks};
 use crate::world::{Frozen, World};
 
@@ -74,6 +75,8 @@ impl std::fmt::Display for Clause {
 const DEEPEST: usize = 8;
 /// A value is shown up to this length.
 const SHOWN: usize = 120;
+/// An expression that is asked after, up to this one.
+const LONGEST: usize = 4000;
 
 impl ExecutionPoint {
     /// What a slot, were it free, would say to the job; `None` when there is no such slot.
@@ -153,6 +156,8 @@ pub struct Asked {
     pub text: String,
     /// Its value.
     pub value: String,
+    /// Of several conditions joined by `&&` or `||` the one that makes it so.
+    pub because: Option<Clause>,
     /// The attributes that it names, with their values.
     pub parts: Vec<String>,
 }
@@ -189,9 +194,37 @@ impl ExecutionPoint {
         }
         let expr = slot.live.get(name)?;
         let parts = if expr.as_literal().is_some() { Vec::new() } else { deep_values(&context, slot, &expr) };
-        let text = shortened(&expr.unparse_old().to_string());
-        Some(Asked { name: name.to_owned(), text, value: plain(&context.eval_attr(name)), parts })
+        let text = cut(&expr.unparse_old().to_string(), LONGEST);
+        let because = because(&context, &expr);
+        Some(Asked { name: name.to_owned(), text, value: plain(&context.eval_attr(name)), because, parts })
     }
+}
+
+/// The condition within an expression that makes its value.
+fn because(context: &Context<'_>, expr: &Expr) -> Option<Clause> {
+    let whole = trace(context, expr);
+    let part = deciding(&whole);
+    let value = part.value.as_ref().filter(|_| !std::ptr::eq(part, &whole))?;
+    Some(Clause {
+        attribute: String::new(),
+        text: cut(&part.expr.without_parentheses().unparse_old().to_string(), LONGEST),
+        value: plain(value),
+        seen: values_in(context, &part.expr),
+    })
+}
+
+/// The first part that is not true of a conjunction that is not, or that is true of a disjunction that is; names are followed.
+fn deciding(step: &Step) -> &Step {
+    let truth = step.value.as_ref().and_then(Value::truth);
+    let same = || step.steps.iter().find(|part| part.value == step.value);
+    let part = match step.expr.shape() {
+        Shape::And(..) if truth != Some(true) => same(),
+        Shape::Or(..) if truth == Some(true) => same(),
+        // What a name stands for, where that is made of several conditions.
+        Shape::Reference => step.steps.last().filter(|inner| !std::ptr::eq(deciding(inner), *inner)),
+        _ => None,
+    };
+    part.map_or(step, deciding)
 }
 
 /// The values of the names in an expression, and of those in the expressions that these stand for.
@@ -283,7 +316,11 @@ fn collect(
 }
 
 pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+    cut(text, SHOWN)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}...", &text[..at]),
         None => text.to_owned(),
     }
@@ -347,6 +384,32 @@ fn names_in(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_condition_that_decides_is_found() {
+        let mut ad = ClassAd::new();
+        for line in ["A = 1", "B = 2", "Idle = A > 5", "Quiet = A > 0 && Idle"] {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        let world = crate::os::RealWorld::new();
+        let context = Context::new(&world).my(&ad);
+        let found = |text: &str| {
+            let because = because(&context, &Expr::parse(text.as_bytes()).unwrap());
+            because.map(|clause| clause.to_string())
+        };
+        for (text, wanted) in [
+            ("A > 5", None),
+            ("A > 0 && B > 1", None),
+            ("A > 0 && (B > 1 && B > 2) && A > 9", Some("B > 2 is false (B = 2)")),
+            ("Job =?= 1 || A > 9 || B > 1", Some("B > 1 is true (B = 2)")),
+            ("Job == 1 && A > 9", Some("A > 9 is false (A = 1)")),
+            ("Job == 1 && A > 0", Some("Job == 1 is undefined (Job = undefined)")),
+            ("B > 1 && Quiet", Some("Idle is false (Idle = false)")),
+            ("Quiet || Idle", None),
+        ] {
+            assert_eq!(found(text).as_deref(), wanted, "{text}");
+        }
+    }
 
     #[test]
     fn names_are_found_outside_of_strings_and_calls() {

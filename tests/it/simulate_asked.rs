@@ -116,6 +116,39 @@ at +1h policy says:
     }
 }
 
+/// Of a long policy the condition that decides is named; and what a job is lost for is why it had to leave, not what it did meanwhile.
+#[test]
+fn why_names_the_condition_that_decides() {
+    let place = place();
+    let policy = "SUSPEND = TARGET.Owner == \"ana\" && (KeyboardIdle < 60 || LoadAvg > 9)\nCONTINUE = KeyboardIdle > 100\n\
+        WANT_SUSPEND = True\nPREEMPT = Activity == \"Suspended\" && (time() - EnteredCurrentActivity) > 30\n\
+        MaxJobRetirementTime = 7200\nSLOTS_CONNECTED_TO_KEYBOARD = 1\n\
+        START = TARGET.Owner != \"x\" && (KeyboardIdle > 10 || TARGET.RequestMemory < 500)\n";
+    place.write("c.conf", config() + policy);
+    place.write(
+        "k.toml",
+        "length = '4h'\n[[jobs]]\nruns = '3h'\nowner = 'ana'\nmemory = 1\n[[event]]\nat = '30m'\nevery = '30m'\nidle = 0\n",
+    );
+    let told = place.well(&["simulate", "k.toml", "--why", "slot1@30m20s"]);
+    let wanted = "        is false\n        because (time() - EnteredCurrentActivity) > 30 is false\n        Activity = ";
+    assert!(told.contains(wanted), "{told}");
+    let told = place.well(&["simulate", "k.toml", "--why", "1.0"]);
+    assert!(told.contains("had to leave slot1: PREEMPT is true\n"), "{told}");
+    assert!(!told.contains("had to leave slot1: CONTINUE"), "{told}");
+    place.write(
+        "c.conf",
+        config() + "START = TARGET.Owner == \"ana\" && (KeyboardIdle > 1000000 || TARGET.Site =?= \"x\")\n",
+    );
+    let sizes = "length = '4h'\n[[jobs]]\nname = 'short'\ncount = 20\nowner = 'ana'\nmemory = [1, 2, 3]\n";
+    place.write("n.toml", sizes);
+    let told = place.well(&["simulate", "n.toml"]);
+    let never: Vec<&str> = told.lines().filter(|line| line.starts_with("never ran")).collect();
+    let wanted_never = "never ran: 20 of short of ana: no slot was offered one: START is false in 2 slots: \
+        KeyboardIdle > 1000000 || TARGET.Site =?= \"x\" (KeyboardIdle = ";
+    assert!(never.len() == 1 && never[0].starts_with(wanted_never), "{told}");
+    assert!(never[0].ends_with("there =?= is false where == leaves it open"), "{told}");
+}
+
 /// A limit on Activity holds while the job is Busy, and no more when it leaves: what is shown are the values of the decision.
 #[test]
 fn why_shows_values_as_they_were_when_it_was_decided() {

@@ -20,6 +20,9 @@ pub(super) struct Decided {
     pub expression: String,
     /// Its value.
     pub value: String,
+    /// Of several conditions joined by `&&` or `||` the one that makes it so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<Clause>,
     /// File and line, or what set it.
     pub place: String,
     /// The attributes that it names, with their values.
@@ -32,6 +35,9 @@ impl Decided {
         let place = if self.place.is_empty() { String::new() } else { format!(" ({})", self.place) };
         let mut text = format!("{indent}{} = {}{place}\n", self.knob, clean(&self.expression));
         text += &format!("{indent}    is {}\n", clean(&self.value));
+        if let Some(Clause { text: part, value, .. }) = &self.because {
+            text += &format!("{indent}    because {} is {}\n", clean(part), clean(value));
+        }
         for seen in &self.seen {
             text += &format!("{indent}    {}\n", clean(seen));
         }
@@ -141,6 +147,7 @@ pub(super) fn decided(
             knob: knob.to_owned(),
             expression: asked.text,
             value: asked.value,
+            because: asked.because,
             place: place(ready, &it.place, knob, &world),
             seen: asked.parts,
         });
@@ -161,6 +168,7 @@ fn refused(ready: &Ready, of: &Place, clause: &Clause, world: &dyn World) -> Dec
         knob,
         expression: clause.text.clone(),
         value: clause.value.clone(),
+        because: None,
         seen: clause.seen.clone(),
     }
 }

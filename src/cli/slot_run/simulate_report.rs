@@ -192,19 +192,20 @@ fn hooks(summary: &Summary, painter: Painter) -> String {
 }
 
 fn never(summary: &Summary) -> String {
-    let mut text = String::new();
-    for NeverRun { jobs, owner, count, why, .. } in summary.never_run.iter().take(SHOWN) {
+    // Kinds of jobs that differ in sizes alone mostly have one reason.
+    let mut told: Vec<(String, u64)> = Vec::new();
+    for NeverRun { jobs, owner, count, why, .. } in &summary.never_run {
         let of = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
         let why = why.first().map_or("no slot was offered one", String::as_str);
-        text += &format!(
-            "never ran: {} of {}{}: {}\n",
-            thousands(*count),
-            short(jobs),
-            short(&of),
-            cut(why, 160)
-        );
+        let line = format!("{}{}: {}", short(jobs), short(&of), cut(why, 400));
+        match told.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, sum)) => *sum += count,
+            None => told.push((line, *count)),
+        }
     }
-    let left = summary.never_run.len().saturating_sub(SHOWN);
+    let left = told.len().saturating_sub(SHOWN);
+    let line = |(line, count): &(String, u64)| format!("never ran: {} of {line}\n", thousands(*count));
+    let text: String = told.iter().take(SHOWN).map(line).collect();
     if text.is_empty() { text } else { format!("\n{text}{}", more(left, "kinds that never ran")) }
 }
 

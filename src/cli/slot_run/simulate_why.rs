@@ -182,7 +182,8 @@ fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -
     let told = |asked: Asked| {
         let knob = knob(&asked.name).to_owned();
         let place = place(ready, &of, &knob, &real);
-        Decided { knob, expression: asked.text, value: asked.value, place, seen: asked.parts }
+        let Asked { text, value, because, parts, .. } = asked;
+        Decided { knob, expression: text, value, because, place, seen: parts }
     };
     let policy = machine.policy(key).into_iter().map(told).collect();
     drop(simulation);

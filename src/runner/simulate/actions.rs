@@ -136,7 +136,12 @@ fn changed(this: &mut Simulation<'_>, host: usize, key: SlotKey, pair: (State, A
     let leaves = matches!(before.0, State::Claimed) && !matches!(before.1, Activity::Idle);
     match pair {
         (State::Claimed, Activity::Retiring) | (State::Preempting, _) if leaves => {
-            let tells = !matches!(reason, "retirement is over" | "no job to wait for" | "in retirement");
+            // A job that stood still in its retirement goes on in it, or one for which a better claim has come.
+            let (tells, reason) = match reason {
+                "retirement is over" | "no job to wait for" | "in retirement" => (false, reason),
+                "CONTINUE is true" => (false, "a better claim was waiting"),
+                _ => (true, reason),
+            };
             if slot.leaving.is_none() || tells {
                 slot.leaving = Some(Leaving { reason: reason.to_owned(), turn: this.turn.get() });
             }
