@@ -27,7 +27,6 @@ impl Shadow<'_> {
             return false;
         }
         self.phase = Phase::Running;
-        self.starts(now);
         self.ad.set("ExitCode", 0i64);
         // As condor_submit makes it.
         self.ad.set("ExitBySignal", false);

@@ -29,12 +29,11 @@ impl Shadow<'_> {
         out: &mut Vec<Action>,
     ) {
         out.push(Action::WakeAt(None));
-        let ran = self.started.map_or(0, |started| now.epoch() - started.epoch());
-        let before = Context::new(self.world).my(&self.ad).real("RemoteWallClockTime");
-        self.ad.set("LastRemoteWallClockTime", ran as f64);
-        self.ad.set("RemoteWallClockTime", before.unwrap_or(0.0) + ran as f64);
-        let slot_time = Context::new(self.world).my(&self.ad).real("CumulativeSlotTime").unwrap_or(0.0);
-        self.ad.set("CumulativeSlotTime", slot_time + self.weight() * ran as f64);
+        let ran = self.count_time(now);
+        if !self.local {
+            self.tell_of_transfers();
+            self.note_end();
+        }
         if self.began && !self.deaf {
             // From 1970 on where nobody told of the end of its process, as in the reference (`resourceExit`).
             self.ad.set("ActivationDuration", ran);
@@ -76,6 +75,25 @@ impl Shadow<'_> {
                 }
             },
         }
+    }
+
+    /// How the job ended, unless an error ended its shadow before it heard of that.
+    fn note_end(&mut self) {
+        let end = std::mem::take(&mut self.end);
+        if self.gone.is_none() || self.heard_end {
+            self.ad.update(&end);
+        }
+    }
+
+    /// How long the job had its slot (`update_remote_wall_clock`), added to what the queue counts.
+    pub(super) fn count_time(&mut self, now: Now) -> i64 {
+        let ran = self.started.map_or(0, |started| now.epoch() - started.epoch());
+        let before = Context::new(self.world).my(&self.ad).real("RemoteWallClockTime");
+        self.ad.set("LastRemoteWallClockTime", ran as f64);
+        self.ad.set("RemoteWallClockTime", before.unwrap_or(0.0) + ran as f64);
+        let slot_time = Context::new(self.world).my(&self.ad).real("CumulativeSlotTime").unwrap_or(0.0);
+        self.ad.set("CumulativeSlotTime", slot_time + self.weight() * ran as f64);
+        ran
     }
 
     /// The starter ended without a word: the shadow looks for it, and finds nobody.
@@ -130,7 +148,17 @@ impl Shadow<'_> {
         self.ad.set("VacateReasonSubCode", subcode);
         self.ad.set("LastVacateTime", now.epoch());
         self.count("NumVacates");
-        self.count_by("NumVacatesByReason", name_of_code(code));
+        let mut names = vec![name_of_code(code).to_owned()];
+        if let Some(protocol) = self.protocol.take() {
+            names.push(format!("{}{protocol}", names[0]));
+        }
+        names.iter().for_each(|name| self.count_by("NumVacatesByReason", name));
+        // Before it began to run in this run (`SetAttribute` of VacateReasonCode).
+        let (began, born) = (self.int("JobCurrentStartExecutingDate"), self.int("ShadowBday"));
+        if began.is_none_or(|began| born.is_some_and(|born| born > began)) {
+            self.count("NumVacatesPreExecution");
+            names.iter().for_each(|name| self.count_by("NumVacatesByReasonPreExecution", name));
+        }
     }
 
     /// The job ran to its end: its policy says what that means.

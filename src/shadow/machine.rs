@@ -219,6 +219,14 @@ pub struct Shadow<'w> {
     pub(super) used: [i64; 2],
     /// The most that it told of the scratch directory in this run: DiskUsage, ScratchDirFileCount.
     pub(super) space: [i64; 2],
+    /// How the job ended in this run, as far as its starter has told.
+    pub(super) end: ClassAd,
+    /// Whether the starter told the shadow itself of that end.
+    pub(super) heard_end: bool,
+    /// What was moved in earlier runs: TransferInputStats and TransferOutputStats.
+    pub(super) moved: [ClassAd; 2],
+    /// By which protocol files could not be moved (LastFileTransferErrorProtocol).
+    pub(super) protocol: Option<String>,
     /// When the job wrote its last checkpoint of this run.
     pub(super) checkpoint: Option<i64>,
     pub(super) policy_at: Option<Tick>,
@@ -261,6 +269,10 @@ impl<'w> Shadow<'w> {
             sent: 0,
             used: [0; 2],
             space: [0, -1],
+            end: ClassAd::new(),
+            heard_end: false,
+            moved: [ClassAd::new(), ClassAd::new()],
+            protocol: None,
             checkpoint: None,
             policy_at: None,
             started: None,

@@ -20,6 +20,7 @@ mod matched;
 mod ordered;
 mod queue;
 mod reason;
+mod rounded;
 mod running;
 mod updates;
 

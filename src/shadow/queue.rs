@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::machine::{Action, Hook, Phase, Shadow, Until};
 use super::matched::{Matched, matched};
-use crate::classad::{Context, Dialect, Value};
+use crate::classad::{ClassAd, Context, Dialect, Value};
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
 use crate::job::{HoldCode, JobStatus, attr};
@@ -50,6 +50,8 @@ impl Shadow<'_> {
             };
             Self::log(body, out);
         }
+        self.tell_of_rounding(out);
+        self.round();
         if self.int("QDate").is_none() {
             self.ad.set("QDate", now.epoch());
         }
@@ -58,6 +60,7 @@ impl Shadow<'_> {
             let reason = format!(
                 "TransferInputSizeMB ({size}) is greater than MAX_TRANSFER_INPUT_MB ({most}) at submit time"
             );
+            self.count("NumSystemHolds");
             return self.hold(now, (reason.into(), INPUT_TOO_LARGE, 0), out);
         }
         if let Some(group) = &self.no_group {
@@ -102,9 +105,23 @@ impl Shadow<'_> {
         }
         self.checkpoint = None;
         self.received = 0;
+        self.end = ClassAd::new();
+        self.heard_end = false;
+        self.note_earlier_transfers();
         if self.no_log {
             return self.hold_without_log(now, out);
         }
+        match matched(&self.ad, self.slot_ad.as_ref(), &self.frozen(now)) {
+            Ok(Matched { given, kept }) => {
+                self.given = given;
+                self.ad.update(&kept);
+            }
+            Err(missing) => {
+                self.count("NumSystemHolds");
+                return self.hold(now, (missing.to_string().into(), UNSPECIFIED, 0), out);
+            }
+        }
+        self.starts(now);
         if let Some(iwd) = self.string(attr::IWD)
             && let Err(error) = self.world.stat(&iwd.to_path_lossy())
         {
@@ -112,17 +129,10 @@ impl Shadow<'_> {
             let why = error.to_string();
             let why = why.split(" (os error").next().unwrap_or_default();
             let reason = format!("Cannot access initial working directory {iwd}: {why}");
+            self.count_time(now);
+            self.tell_of_transfers();
             return self.hold(now, (reason.into(), IWD_ERROR, errno), out);
         }
-        match matched(&self.ad, self.slot_ad.as_ref(), &self.frozen(now)) {
-            Ok(Matched { given, kept }) => {
-                self.given = given;
-                self.ad.update(&kept);
-            }
-            Err(missing) => return self.hold(now, (missing.to_string().into(), UNSPECIFIED, 0), out),
-        }
-        self.count("NumShadowStarts");
-        self.ad.set("ShadowBday", now.epoch());
         if self.skipped(now, out) {
             return;
         }
@@ -141,6 +151,7 @@ impl Shadow<'_> {
             return;
         }
         let Some((exit, printed)) = answer else {
+            self.count_time(now);
             return self.again(now, true, out);
         };
         let read = reply::ad_prefix(&printed, Dialect::of(self.world));
@@ -153,6 +164,7 @@ impl Shadow<'_> {
         }
         let text = said.text(HookType::ShadowPrepareJob.name(), &path);
         out.push(Action::Tell(text.to_string()));
+        self.count_time(now);
         if said.status < 300 {
             return self.hold(now, (text, HOOK_SHADOW_PREPARE_FAILURE, said.status), out);
         }
@@ -161,22 +173,43 @@ impl Shadow<'_> {
 
     fn run(&mut self, now: Now, out: &mut Vec<Action>) {
         self.phase = Phase::Running;
-        self.starts(now);
+        if !self.local {
+            self.begins_activation();
+        }
         let ad = self.given();
         out.push(Action::Run(Box::new(ad)));
         self.set_policy_alarm(now, out);
     }
 
-    /// What the queue notes of a job that has a slot.
-    pub(super) fn starts(&mut self, now: Now) {
+    /// What the queue notes of a job that has a slot (`mark_job_running`, `add_shadow_birthdate`).
+    fn starts(&mut self, now: Now) {
         self.started = Some(now);
         self.set_status(now, JobStatus::RUNNING);
         if self.int("JobStartDate").is_none() {
             self.ad.set("JobStartDate", now.epoch());
         }
+        if let Some(last) = self.int("JobCurrentStartDate") {
+            self.ad.set("JobLastStartDate", last);
+        }
         self.ad.set("JobCurrentStartDate", now.epoch());
-        self.ad.set("JobRunCount", self.int("JobRunCount").unwrap_or(0).saturating_add(1));
+        self.count("NumShadowStarts");
+        self.ad.set("JobRunCount", self.int("NumShadowStarts").unwrap_or(1));
+        self.ad.set("ShadowBday", now.epoch());
+        self.ad.set("LastSuspensionTime", 0i64);
+        self.ad.set("CurrentHosts", 1i64);
         self.ad.set("RemoteHost", self.slot.clone());
+        // Of the run before.
+        ["VacateReason", "VacateReasonCode", "VacateReasonSubCode"]
+            .iter()
+            .for_each(|name| drop(self.ad.remove(*name)));
+    }
+
+    /// What a shadow sets when it begins (`RemoteResource::setJobAd`, `activateClaim`).
+    fn begins_activation(&mut self) {
+        self.ad.set("JobCurrentReconnectAttempt", Value::Undefined);
+        for name in ["RemoteSysCpu", "RemoteUserCpu"] {
+            self.ad.set(name, 0.0);
+        }
     }
 
     /// When policies are looked at next.
@@ -236,7 +269,14 @@ impl Shadow<'_> {
         if self.ad.contains("RemoteHost") {
             self.ad.set("LastRemoteHost", self.slot.clone());
             self.ad.remove("RemoteHost");
+            self.ad.set("LastSuspensionTime", 0i64);
+            self.ad.set("CurrentHosts", 0i64);
+            // The one ends with the shadow, the others nobody tells the queue.
+            for name in ["ShadowBday", "JobLastCheckpointTime", "UncommittedSuspensionTime"] {
+                self.ad.remove(name);
+            }
         }
+        self.round();
     }
 
     /// The job is idle: run again, or not. One that came to nothing waits a while.
@@ -334,6 +374,10 @@ impl Shadow<'_> {
         self.set_status(now, JobStatus::REMOVED);
         self.ad.set("RemoveReason", reason.clone());
         self.ad.set("JobFinishedHookDone", now.epoch());
+        // A job without a log has no event that could be told twice.
+        if self.string("UserLog").is_some() {
+            self.ad.set("JobAbortEventLogged", 1i64);
+        }
         self.leave_slot();
         self.finish(out);
     }

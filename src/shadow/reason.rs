@@ -43,6 +43,20 @@ pub fn improved(text: &[u8], code: i64, began: bool, host: &str) -> (BString, i6
     (reason, if input { INPUT_ERROR } else { OUTPUT_ERROR })
 }
 
+/// By which protocol files could not be moved, as vacates are counted; `None` where that was not the error.
+pub(super) fn protocol_of(text: &[u8], code: i64) -> Option<String> {
+    if code != DOWNLOAD_FILE_ERROR && code != UPLOAD_FILE_ERROR {
+        return None;
+    }
+    let Some(scheme) = scheme_of(text) else { return Some("Cedar".to_owned()) };
+    let mut name = scheme.to_str_lossy().to_lowercase();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    // The one is the other's network.
+    Some(if name == "Osdf" { "Pelican".to_owned() } else { name })
+}
+
 /// The name behind `Error from `, if it is short enough to be one.
 fn slot_of(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_prefix(b"Error from ")?;

@@ -4,7 +4,7 @@ use bstr::BString;
 
 use super::ending::STARTER_ERROR;
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
-use super::reason::improved;
+use super::reason::{improved, protocol_of};
 use crate::classad::{ClassAd, Context, Value, is_private, references};
 use crate::job::{HoldCode, JobStatus};
 use crate::text::list;
@@ -13,6 +13,9 @@ use crate::transfer::{Transferred, Way};
 use crate::user_log::{Body, Transfer};
 use crate::user_policy::{self, Fired, Running};
 use crate::world::World;
+
+/// What was moved, by protocol: in and out.
+const STATS: [&str; 2] = ["TransferInputStats", "TransferOutputStats"];
 
 impl Shadow<'_> {
     pub(super) fn transfer(&mut self, now: Now, way: Way, out: &mut Vec<Action>) {
@@ -36,42 +39,82 @@ impl Shadow<'_> {
     }
 
     pub(super) fn transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
-        let (step, stats, finished, dated) = match done.way.is_input() {
+        let stats = STATS[usize::from(!done.way.is_input())];
+        let (step, finished, dated) = match done.way.is_input() {
             true => {
                 let (finished, dated) = ("TransferInFinished", "JobCurrentFinishTransferInputDate");
-                (Transfer::InputFinished, "TransferInputStats", finished, dated)
+                (Transfer::InputFinished, finished, dated)
             }
             false => {
                 let (finished, dated) = ("TransferOutFinished", "JobCurrentFinishTransferOutputDate");
-                (Transfer::OutputFinished, "TransferOutputStats", finished, dated)
+                (Transfer::OutputFinished, finished, dated)
             }
         };
         self.ad.set(finished, now.epoch());
         self.ad.set(dated, if done.failure.is_some() { -1 } else { now.epoch() });
-        let before = match Context::new(self.world).my(&self.ad).eval_attr(stats) {
-            Value::Ad(ad) => (*ad).clone(),
-            _ => ClassAd::new(),
-        };
-        self.ad.set(stats, done.tally.stats(&before, self.world));
-        let bytes = done.tally.bytes;
+        let is_checkpoint = matches!(done.way, Way::Checkpoint(_));
+        // The last transfer of a run counts, with what earlier runs moved.
+        if !(is_checkpoint && done.failure.is_some()) {
+            let before = &self.moved[usize::from(!done.way.is_input())];
+            self.ad.set(stats, done.tally.stats(before, self.world));
+        }
+        let bytes = if done.failure.is_some() { 0 } else { done.tally.bytes };
         let (name, of_run) = match done.way.is_input() {
             // As the job sees it: what it was sent it has received.
             true => ("BytesRecvd", &mut self.received),
             false => ("BytesSent", &mut self.sent),
         };
-        *of_run += bytes;
-        let total = Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0) + bytes as f64;
-        self.ad.set(name, total);
+        // Of a run the last transfer counts, after checkpoints too (c31 o38).
+        let earlier = std::mem::replace(of_run, bytes);
+        let total = Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0);
+        self.ad.set(name, total - earlier as f64 + bytes as f64);
+        if let (Way::Output, Some(_)) = (done.way, &done.failure) {
+            self.note_end_without_output();
+        }
         if done.way == Way::Output && done.failure.is_none() {
             self.ad.set("SpooledOutputFiles", BString::from(bstr::join(",", &done.stored)));
         }
-        let is_checkpoint = matches!(done.way, Way::Checkpoint(_));
+        if is_checkpoint {
+            // It was not the job's end.
+            self.end = ClassAd::new();
+            self.heard_end = false;
+        }
         if is_checkpoint && done.failure.is_none() {
             self.note_checkpoint(now);
         }
         // A checkpoint that failed has no end of its own (c31 o39).
         if !(is_checkpoint && done.failure.is_some()) {
             Self::log(Body::Transfer { step, host: BString::default() }, out);
+        }
+    }
+
+    /// The starter says how a job ended whose output it could not bring back (`BaseShadow::mockTerminateJob`).
+    fn note_end_without_output(&mut self) {
+        self.heard_end = true;
+        if !self.end.contains("ExitReason") {
+            self.end.set("ExitReason", "Exited normally");
+        }
+    }
+
+    /// What was moved in earlier runs; what counts in this run begins at nothing.
+    pub(super) fn note_earlier_transfers(&mut self) {
+        self.moved = STATS.map(|name| match Context::new(self.world).my(&self.ad).eval_attr(name) {
+            Value::Ad(ad) => (*ad).clone(),
+            _ => ClassAd::new(),
+        });
+    }
+
+    /// A shadow tells of transfers also where there were none (`BaseShadow::updateJobInQueue`).
+    pub(super) fn tell_of_transfers(&mut self) {
+        for name in ["BytesRecvd", "BytesSent"] {
+            if !self.ad.contains(name) {
+                self.ad.set(name, 0.0);
+            }
+        }
+        for name in STATS {
+            if !self.ad.contains(name) {
+                self.ad.set(name, ClassAd::new());
+            }
         }
     }
 
@@ -122,6 +165,7 @@ impl Shadow<'_> {
     pub(super) fn job_ended(&mut self, now: Now) {
         if let (Some(executing), None, false) = (self.executing, self.gone, self.deaf) {
             self.exited = Some(now.epoch());
+            self.heard_end = true;
             self.ad.set("ActivationExecutionDuration", now.epoch() - executing);
         }
     }
@@ -212,6 +256,7 @@ impl Shadow<'_> {
         }
         let text = [b"Error from ", &self.slot[..], b": ", &text].concat();
         let (reason, code) = improved(&text, code, self.began, &self.host);
+        self.protocol = protocol_of(&text, code);
         let code = if code == 0 { STARTER_ERROR } else { code };
         self.gone = Some(code);
         self.fate = Some(Fate::Failed { reason, code, subcode });

@@ -6,7 +6,7 @@ use super::machine::Shadow;
 use crate::classad::{ClassAd, Context};
 
 /// Copied as they are.
-const COPIED: [&str; 43] = [
+const COPIED: [&str; 34] = [
     "JobVMCpuUtilization",
     "NetworkInputMb",
     "NetworkOutputMb",
@@ -38,6 +38,12 @@ const COPIED: [&str; 43] = [
     "RecentWindowMaxStarter",
     "RecentStatsTickTimeStarter",
     "ExecuteDirWasEncrypted",
+    "VacateReason",
+    "VacateReasonCode",
+    "VacateReasonSubCode",
+];
+/// How the job ended: it comes into the queue when its shadow hears of the end, and so not where an error ended the shadow first.
+const ENDS: [&str; 9] = [
     "ExceptionHierarchy",
     "ExceptionName",
     "ExceptionType",
@@ -46,9 +52,6 @@ const COPIED: [&str; 43] = [
     "ExitCode",
     "ExitReason",
     "JobCoreDumped",
-    "VacateReason",
-    "VacateReasonCode",
-    "VacateReasonSubCode",
     "SpooledOutputFiles",
 ];
 /// The name that statistics of a starter have in the queue, beside those of the schedd's own.
@@ -68,6 +71,11 @@ impl Shadow<'_> {
             let source = name.strip_suffix(OF_STARTER).unwrap_or(name);
             if let Some(value) = update.get(source) {
                 self.ad.insert(name, value);
+            }
+        }
+        for name in ENDS {
+            if let Some(value) = update.get(name) {
+                self.end.insert(name, value);
             }
         }
         for name in LARGEST {

@@ -127,8 +127,10 @@ pub enum Refused {
 /// What came of an errand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
-    /// Bytes of files.
+    /// Bytes that went over: of files, and four for each directory.
     pub bytes: u64,
+    /// Directories.
+    pub directories: u64,
     /// Files.
     pub files: u64,
     /// What goes to or comes from URLs: (URL, path of the file).

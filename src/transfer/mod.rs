@@ -23,5 +23,5 @@ pub use failure::{Failure, Side};
 pub use plugin::{Plugin, Plugins};
 pub use plugin_call::{Ended, PluginCall, PluginEnd, UrlFile};
 pub use remaps::{Cycle, MOST_REMAPS, Remaps};
-pub use tally::Tally;
+pub use tally::{OF_DIRECTORY, Tally};
 pub use wishes::{Mistake, Output, STDERR, STDOUT, When, Wishes};

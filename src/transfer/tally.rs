@@ -5,6 +5,9 @@ use bstr::ByteSlice;
 use super::errand::{Carried, Way};
 use crate::classad::{ClassAd, Context, Outside};
 
+/// What goes over for a directory beside its name.
+pub const OF_DIRECTORY: u64 = 4;
+
 /// Files and bytes of one way of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
@@ -19,13 +22,23 @@ impl Tally {
     pub fn add_carried(&mut self, way: Way, carried: &Carried) {
         let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
         let bytes = carried.bytes + sent as u64;
-        if bytes > 0 {
-            self.add("CedarSizeBytes", bytes as i64);
+        let of_files = carried.bytes.saturating_sub(OF_DIRECTORY * carried.directories);
+        // Of input the side that receives counts files alone, and what it tells goes before what the sender counted.
+        let told = way.is_input() && carried.unsent == 0 && carried.unstored.is_none();
+        let files = carried.files.saturating_sub(carried.directories);
+        let files = if told && files > 0 { files } else { carried.files };
+        let size = match way.is_input() {
+            true if told && of_files > 0 => of_files,
+            true => bytes,
+            false => of_files,
+        };
+        if size > 0 {
+            self.add("CedarSizeBytes", size as i64);
         }
-        if carried.files > 0 {
-            self.add("CedarFilesCount", carried.files as i64);
+        if files > 0 {
+            self.add("CedarFilesCount", files as i64);
         }
-        self.bytes += bytes;
+        self.bytes += if way.is_input() { bytes } else { of_files };
     }
 
     /// Adds what plugins tell of files (`AggregateThisTransferStats`).

@@ -253,6 +253,77 @@ fn urls_are_fetched_and_stored_by_a_plugin_against_a_server() {
 }
 
 #[test]
+fn what_a_plugin_that_failed_left_does_not_come_back_and_the_queue_counts_it_by_its_protocol() {
+    let place = place();
+    write_executable(
+        &place.path("hooks/web_plugin"),
+        br#"#!/bin/sh
+[ "$1" = -classad ] && echo 'PluginType = "FileTransfer"
+SupportedMethods = "dbl"
+MultipleFileSupport = true' && exit
+echo '[ TransferSuccess = false; TransferError = "no"; TransferUrl = "dbl://x/y"; TransferProtocol = "dbl" ]' > "$4"
+exit 1
+"#,
+    );
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.knob(&knob);
+    let ran = run(&place, "echo 1 > up; echo 2 > o2; exit 3", "TransferOutputRemaps = \"up = dbl://x/y\"");
+    assert_held(&ran, 12, 256);
+    let names = fs::read_dir(place.path("iwd")).unwrap().flatten().map(|entry| entry.file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["err", "log", "o2", "out"]);
+    for line in [
+        "NumVacatesByReason = [ TransferOutputError = 1; TransferOutputErrorDbl = 1 ]",
+        "BytesSent = 0.0",
+        // Its end is told all the same.
+        "ExitCode = 3",
+        "ExitReason = \"Exited normally\"",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    assert!(!ran.ad.contains("PreExecution"), "{}", ran.ad);
+}
+
+#[test]
+fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
+    let place = place();
+    fs::create_dir_all(place.path("iwd/d/e")).unwrap();
+    give(&place, "d/e/f", "123456789");
+    let ran = run(&place, "mkdir -p o/p; echo 1 > o/p/q", "TransferInput = \"d\"\nTransferOutput = \"o\"");
+    assert_eq!(ran.status, 0, "{}", ran.ad);
+    assert!(ran.has("BytesRecvd = 17.0"), "four for each directory: {}", ran.ad);
+    assert!(
+        ran.ad.contains("TransferInputStats = [ CedarSizeBytesTotal = 9; CedarFilesCountTotal = 1;"),
+        "{}",
+        ran.ad
+    );
+    assert!(ran.has("BytesSent = 2.0"), "{}", ran.ad);
+    assert!(
+        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 2; CedarFilesCountTotal = 5;"),
+        "{}",
+        ran.ad
+    );
+
+    // Before it began to run, and rounded as a queue does.
+    let place = self::place();
+    let ran = run(&place, "true", "TransferInput = \"nosuch\"\nImageSize = 5712");
+    assert_held(&ran, 13, 2);
+    for line in [
+        "NumVacatesPreExecution = 1",
+        "NumVacatesByReasonPreExecution = [ TransferInputError = 1; TransferInputErrorCedar = 1 ]",
+        "ImageSize = 7500",
+        "ImageSize_RAW = 5712",
+        "TransferOutputStats = [  ]",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    let place = self::place().knob("SCHEDD_ROUND_ATTR_ImageSize = 5%%");
+    let ran = run(&place, "true", "ImageSize = 5712");
+    assert!(ran.told.contains("SCHEDD_ROUND_ATTR_ImageSize = 5%% is no percentage"), "{}", ran.told);
+}
+
+#[test]
 fn a_job_brings_a_plugin_of_its_own_which_runs_as_the_job_and_one_that_hangs_is_ended() {
     let place = place();
     let own = "#!/bin/sh\nid -u > who; printf '[ TransferSuccess = true; TransferUrl = \"mine://x/y\" ]' > $4; echo got > y\n";

@@ -15,7 +15,7 @@ use super::sight::{Disk, errno};
 use super::store::{Source, Target};
 use crate::os::identity::acting_as;
 use crate::process::Identity;
-use crate::transfer::{Carried, Errand, Item, Kind, Refused, Remaps, expand, url};
+use crate::transfer::{Carried, Errand, Item, Kind, OF_DIRECTORY, Refused, Remaps, expand, url};
 
 /// Carries an errand.
 ///
@@ -87,7 +87,8 @@ impl<'a> Carrier<'a> {
         self.carried.files += 1;
         let refused = match item.seen {
             Some(seen) if seen.kind == Kind::Directory && !seen.link => {
-                self.carried.bytes += 4;
+                self.carried.bytes += OF_DIRECTORY;
+                self.carried.directories += 1;
                 if let Some(target) = &target {
                     let made = acting_as(self.writer.as_ref(), || {
                         self.check(false, target).and_then(|()| make_directory(target, seen.mode))

@@ -10,7 +10,7 @@ use bstr::BString;
 use crate::classad::{ClassAd, Outside};
 use crate::os::strerror;
 use crate::quirks::Quirks;
-use crate::transfer::{Carried, Ended, Errand, Failure, PluginCall, Plugins, Transferred, UrlFile};
+use crate::transfer::{Carried, Ended, Errand, Failure, PluginCall, Plugins, Transferred, UrlFile, url};
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,6 +188,9 @@ impl Course {
 
     fn invoked(&mut self, ended: &Ended, written: Option<&[u8]>, world: &dyn Outside) {
         let Some(call) = self.running.take() else { return };
+        // What a plugin that failed leaves was not there when the list was made.
+        let beside = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
+        self.errand.except.extend(beside.map(|path| url::base_name(path).into()));
         let end = call.judge(ended, written, (self.quirks, world));
         self.done.tally.add_results(&end.results, world);
         self.done.results.extend(end.results);

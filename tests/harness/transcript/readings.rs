@@ -10,7 +10,7 @@ use super::exceptions::{is_at, matches};
 /// How far a time may lie from the recorded one, in seconds: a replay begins sooner than daemons do.
 const SLACK: i64 = 20;
 /// What tells the time of an ad.
-const CLOCKS: [&str; 2] = ["MyCurrentTime", "LastHeardFrom"];
+const CLOCKS: [&str; 3] = ["MyCurrentTime", "LastHeardFrom", "EnteredCurrentStatus"];
 
 /// How some values are compared.
 #[derive(Debug, Deserialize)]
@@ -32,6 +32,8 @@ enum By {
     Time,
     /// Whether they are integers, reals, truth values or texts.
     Kind,
+    /// The names of a list, in any order.
+    List,
 }
 
 /// Attributes of one ad, or variables of one environment.
@@ -46,6 +48,7 @@ impl Reading {
             && kind(then) == kind(now)
             && match self.by {
                 By::Kind => true,
+                By::List => names(then) == names(now),
                 By::Time => match (since(then, recorded), since(now, ours)) {
                     (Some(then), Some(now)) => (then - now).abs() <= SLACK,
                     // An ad without a clock: both are times, or none.
@@ -59,6 +62,12 @@ impl Reading {
 fn since(value: &str, ad: &Values) -> Option<i64> {
     let clock = CLOCKS.iter().find_map(|clock| ad.get(*clock))?;
     Some(value.parse::<i64>().ok()? - clock.parse::<i64>().ok()?)
+}
+
+fn names(value: &str) -> Vec<&str> {
+    let mut names: Vec<&str> = value.trim_matches('"').split(',').collect();
+    names.sort_unstable();
+    names
 }
 
 /// What a value is.
@@ -91,5 +100,8 @@ mod tests {
         assert!(agrees(By::Time, "T", &near) && !agrees(By::Time, "T", &far));
         assert!(agrees(By::Kind, "N", &far) && !agrees(By::Kind, "N", &near));
         assert!(!reading(By::Kind).agrees(("job-ad", "N"), &then, &far));
+        let (one, other) = (ad(&[("L", "\"a,b\"")]), ad(&[("L", "\"b,a\"")]));
+        assert!(reading(By::List).agrees(("slot-ad", "L"), &one, &other));
+        assert!(!reading(By::List).agrees(("slot-ad", "L"), &one, &ad(&[("L", "\"b\"")])));
     }
 }

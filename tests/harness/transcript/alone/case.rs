@@ -32,6 +32,8 @@ pub struct Case {
     pub calls: Vec<Call>,
     /// The result ad where it was not kept: the attributes that tell how the job ended.
     pub result: Option<BTreeMap<String, String>>,
+    /// The job as the queue had it in the end, of a pool.
+    pub queue: Option<Queue>,
     /// Whether there is a record of each call beside its words.
     pub recorded: bool,
     /// iwd/ and state/ afterwards: all of it, or what is more (true) or less than before.
@@ -58,6 +60,14 @@ pub struct Case {
     pub image: bool,
     /// How far ahead of the start DeferralTime lay: `now+3`, or `NOW` for an expression over the epoch.
     deferral: Option<String>,
+}
+
+/// The job as a queue had it in the end.
+pub struct Queue {
+    /// What is known to have stood there.
+    pub known: BTreeMap<String, String>,
+    /// What stood there with this value or not at all: the recording has no lines for what is gone of its first job's ad.
+    pub perhaps: BTreeMap<String, String>,
 }
 
 impl Family {
@@ -182,6 +192,7 @@ impl Case {
             deferral: deferral(&name, readme),
             directory: at.to_owned(),
             in_iwd: false,
+            queue: None,
             log: None,
             slot_ad: None,
             name,

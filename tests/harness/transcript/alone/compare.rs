@@ -8,7 +8,7 @@ use super::super::findings::{Findings, attributes};
 use super::super::normalise;
 use super::super::play::PlayedCase;
 use super::super::scenario::LayoutEntry;
-use super::case::Case;
+use super::case::{Case, Queue};
 use super::layout::{Fixture, Listing, recorded_line};
 use super::log;
 
@@ -65,6 +65,9 @@ pub fn compare(
             findings.maps(place, "result-ad", &told, &printed);
         }
     }
+    if let Some(queue) = &case.queue {
+        in_queue(place, queue, &attributes(&played.stdout), findings);
+    }
     let kinds = |calls: &[Call]| calls.iter().map(|call| call.name.clone()).collect::<Vec<_>>().join(" ");
     // Of pools the calls are recorded where they matter.
     let recorded = !case.in_iwd || !case.calls.is_empty();
@@ -90,6 +93,22 @@ pub fn compare(
     }
     files(case, fixture, findings);
     modes(case, listings, findings);
+}
+
+/// The whole ad as the queue has it in the end.
+fn in_queue(place: &str, queue: &Queue, ours: &BTreeMap<String, String>, findings: &mut Findings<'_>) {
+    let plain = |values: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+        values.iter().map(|(name, value)| (name.clone(), log::line(value))).collect()
+    };
+    let ours = plain(ours);
+    let mut then = plain(&queue.known);
+    for (name, value) in plain(&queue.perhaps) {
+        match ours.contains_key(&name) {
+            true => drop(then.entry(name).or_insert(value)),
+            false => findings.counts.values.skipped += usize::from(!then.contains_key(&name)),
+        }
+    }
+    findings.maps(place, "queue-ad", &then, &ours);
 }
 
 /// The content of files that the recording has; those that were there before are not told again.

@@ -113,7 +113,7 @@ fn iwd(text: &str) -> String {
         out += &rest[..at];
         out += "@LOCAL_DIR@/iwd";
         let after = &rest[at + PLACE.len()..];
-        rest = after.find('/').map_or("", |slash| &after[slash..]);
+        rest = after.find(['/', '"']).map_or("", |end| &after[end..]);
     }
     out + rest
 }

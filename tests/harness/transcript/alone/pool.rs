@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::Result;
 use super::asked::{self, Asked};
-use super::case::{Case, Family, Known, collect};
+use super::case::{Case, Family, Known, Queue, collect};
 use super::{chirp, slot_ad};
 
 /// Written by schedd, shadow and starter after the job was submitted; `*` stands for any beginning or end.
@@ -71,14 +71,12 @@ const WRITTEN: &[&str] = &[
     "*TransferStarts",
     "TransferInputStats",
     "TransferOutputStats",
-    "TransferInputFileCounts",
     "SpooledOutputFiles",
     "BytesSent",
     "BytesRecvd",
     "*Provisioned",
     "Assigned*",
     "Activation*",
-    "ContainerImageFullPath",
     // By the starter.
     "Exit*",
     "JobCoreDumped",
@@ -115,6 +113,30 @@ const TELLING: [&str; 8] = [
     "HoldReasonSubCode",
     "JobCoreDumped",
     "JobStatus",
+];
+
+/// What condor_submit makes of every job and others write over.
+const SUBMITTED: [(&str, &str); 20] = [
+    ("CommittedSlotTime", "0"),
+    ("CommittedSuspensionTime", "0"),
+    ("CommittedTime", "0"),
+    ("CumulativeRemoteSysCpu", "0.0"),
+    ("CumulativeRemoteUserCpu", "0.0"),
+    ("CumulativeSlotTime", "0"),
+    ("CumulativeSuspensionTime", "0"),
+    ("CurrentHosts", "0"),
+    ("ExitBySignal", "false"),
+    ("ExitStatus", "0"),
+    ("LastSuspensionTime", "0"),
+    ("NumCkpts", "0"),
+    ("NumJobCompletions", "0"),
+    ("NumJobStarts", "0"),
+    ("NumRestarts", "0"),
+    ("NumSystemHolds", "0"),
+    ("RemoteSysCpu", "0.0"),
+    ("RemoteUserCpu", "0.0"),
+    ("RemoteWallClockTime", "0.0"),
+    ("TotalSuspensions", "0"),
 ];
 
 /// Commands of submit files with the attributes that are not there without them.
@@ -159,6 +181,12 @@ pub fn read(directory: &Path) -> Result<Family> {
             first = Some(end.clone());
         }
         let difference = attributes(&text("final.ad.diff").unwrap_or_default());
+        let perhaps = if difference.is_empty() { BTreeMap::new() } else { first.clone().unwrap_or_default() };
+        let known_end = if difference.is_empty() { &end } else { &difference };
+        let told_now = |values: &BTreeMap<String, String>| {
+            values.iter().map(|(name, value)| (name.clone(), by_root(value))).collect()
+        };
+        let in_queue = Queue { known: told_now(known_end), perhaps: told_now(&perhaps) };
         if text("final.ad").is_none() {
             // The difference has no lines that are gone: one of them is known by what stands for it.
             let has = |name: &str, value: &str| difference.get(name).is_some_and(|it| it == value);
@@ -192,8 +220,6 @@ pub fn read(directory: &Path) -> Result<Family> {
             end.extend(difference);
         }
         let told = end.iter().filter(|(name, _)| TELLING.contains(&name.as_str()));
-        // Who asks is told by who it is.
-        let by_root = |text: &str| text.replace("(by user alice)", "(by user root)");
         let mut told: serde_json::Map<String, Value> =
             told.map(|(name, value)| (name.clone(), json!(by_root(value)))).collect();
         let cluster = end.get("ClusterId").cloned().unwrap_or_default();
@@ -220,6 +246,8 @@ pub fn read(directory: &Path) -> Result<Family> {
         }
         let value = json!({ "case": name, "calls": calls, "result": told });
         let mut case = Case::read(&place, &value, "", &mut known)?;
+        // Of one that was run again for ever, or whose first run alone is played, the end is another's.
+        case.queue = (!by_a_person && !vacated && !in_queue.known.is_empty()).then_some(in_queue);
         for call in &mut case.calls {
             call.argv.iter_mut().for_each(here_text);
             chirp::out_of_words(&mut call.argv);
@@ -231,7 +259,7 @@ pub fn read(directory: &Path) -> Result<Family> {
             .filter(|(name, _)| !is_written(name))
             .map(|(name, value)| format!("{name} = {value}\n"))
             // As it was when it was submitted.
-            .chain(["NumJobStarts = 0\n".to_owned()])
+            .chain(SUBMITTED.map(|(name, value)| format!("{name} = {value}\n")))
             .collect();
         case.run.stdin = here(ad.as_bytes());
         case.set_deferral_after("QDate");
@@ -324,6 +352,11 @@ fn called(place: &Path) -> Vec<Value> {
     };
     let asks = |call: &Value| call.pointer("/1/1").and_then(Value::as_str) == Some("-classad");
     names.iter().filter_map(words).filter(|call| !asks(call)).collect()
+}
+
+/// Who asks is told by who it is.
+fn by_root(text: &str) -> String {
+    text.replace("(by user alice)", "(by user root)")
 }
 
 fn attributes(text: &str) -> BTreeMap<String, String> {
