@@ -89,3 +89,21 @@ fn what_is_not_done_here_is_among_the_notes() {
         "{notes:?}"
     );
 }
+
+/// `check_execute_dir_perms` and `init_condor_ids`: what a daemon makes of a directory and of an account that are not HTCondor's.
+#[test]
+fn whose_execute_and_condor_ids_are_is_told() {
+    let root = nix::unistd::geteuid().is_root();
+    let (_, notes) = told(&healthy(), "note");
+    let told_of =
+        notes.iter().any(|(about, found)| about == "execute" && found.contains("a startd's are broken"));
+    assert_eq!(told_of, root, "{notes:?}");
+    for verb in ["run", "doctor"] {
+        let output = healthy().command().arg(verb).env("CONDOR_IDS", "99999.99999").output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(text.contains("no account of this machine has the uid 99999"), root, "{verb}: {text}");
+        if root {
+            assert_eq!(output.status.code(), Some(if verb == "run" { 3 } else { 1 }), "{text}");
+        }
+    }
+}

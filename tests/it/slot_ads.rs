@@ -367,3 +367,22 @@ NotSick = 1 == 1";
         assert!(told.contains(wanted), "{wanted}: {told}");
     }
 }
+
+/// Its abilities are those of the configuration that the slots have.
+#[test]
+fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
+    let point = Point::new().arguments(["--set-knob", "SOME_KNOB=a b"]);
+    let program = "#!/bin/sh\necho \"Config = \\\"$CONDOR_CONFIG\\\"\"\necho \"HasKnob = \\\"$_CONDOR_SOME_KNOB\\\"\"\necho \"HasHome = \\\"$HOME\\\"\"\n";
+    let program = program.replace("Config =", "HasConfig =");
+    write_executable(&point.path("hooks/starter"), program.as_bytes());
+    let (stdout, stderr) = text(&ads(&point, &[]));
+    let config = point.path("config").display().to_string();
+    for line in [format!("HasConfig = \"{config}\""), "HasKnob = \"a b\"".to_owned()] {
+        assert!(stdout.contains(&line), "{line}: {stdout}{stderr}");
+    }
+    assert!(
+        stdout
+            .contains(&format!("HasHome = \"{}", point.path("").display().to_string().trim_end_matches('/'))),
+        "{stdout}"
+    );
+}

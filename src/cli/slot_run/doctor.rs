@@ -53,15 +53,12 @@ fn of_loaded(cli: &Cli, loaded: &Loaded) -> Vec<HealthCheck> {
     };
     let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
     let readable = StarterConfig::new(&cli.config, world, !starter.foreign).check();
-    let ids = std::env::var("CONDOR_IDS").ok();
-    let ids =
-        ids.or_else(|| view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string()));
     let patient = Patient {
         config,
         world: world_of_config,
         settings,
         around,
-        account: hook_account(world_of_config, ids.as_deref()),
+        account: hook_account(&view).map_err(|error| error.to_string()),
         starter,
         execute: load::directory(config, world_of_config, "EXECUTE"),
         log: load::directory(config, world_of_config, "LOG"),

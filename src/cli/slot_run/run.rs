@@ -20,7 +20,7 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
-    HookAccount, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
+    InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
     StarterProgram, check_directories, check_room, clean_execute, client_of_backfill, default_socket,
     hook_account, journal_error, make_state_directory, run as run_live, state_directory,
 };
@@ -76,7 +76,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
             .check()
             .map_err(|error| Problem::unreadable(format!("starters could not run: {error}")))?;
     }
-    let account = account(&view, &*world)?;
+    let account = hook_account(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
     warnings.extend(account.warning.clone());
     let cleaner = cleaner(&view);
     let (journal, recovered) = match &log {
@@ -169,13 +169,6 @@ fn directories(
         hints.fold(Problem::unreadable(problem.clone()), Problem::hint)
     })?;
     Ok((execute, log))
-}
-
-/// The account of the execution point's own hooks.
-fn account(view: &View<'_>, world: &dyn World) -> Result<HookAccount, Problem> {
-    let of_knob = || view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
-    let ids = std::env::var("CONDOR_IDS").ok().or_else(of_knob);
-    hook_account(world, ids.as_deref()).map_err(Problem::unreadable)
 }
 
 /// The journal, and what a run that was killed has left; that there is none is a warning.

@@ -1,8 +1,9 @@
 //! Who runs the execution point's own hooks: CONDOR_IDS, else the account `condor`, else whoever started us.
 
+use crate::config::View;
 use crate::os::identity;
 use crate::process::Identity;
-use crate::world::World;
+use crate::runner::starter::{CondorIdsError, condor_ids};
 
 /// The account of the execution point's own hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,23 +14,17 @@ pub struct HookAccount {
     pub warning: Option<String>,
 }
 
-/// Finds it. `ids` is CONDOR_IDS, from the environment or the configuration.
+/// Finds it, of the configuration and of CONDOR_IDS in the environment.
 ///
 /// # Errors
-/// CONDOR_IDS is not two numbers with a stop between them.
-pub fn hook_account(world: &dyn World, ids: Option<&str>) -> Result<HookAccount, String> {
+/// CONDOR_IDS is no pair of numbers, or of nobody's: no daemon starts then.
+pub fn hook_account(view: &View<'_>) -> Result<HookAccount, CondorIdsError> {
+    let world = view.world();
     let nobody_else = |warning| HookAccount { identity: None, warning };
     if !identity::may_switch() {
         return Ok(nobody_else(None));
     }
-    if let Some(ids) = ids {
-        let numbers = ids
-            .trim()
-            .split_once('.')
-            .and_then(|(uid, gid)| Some((uid.trim().parse::<u32>().ok()?, gid.trim().parse::<u32>().ok()?)));
-        let Some((uid, gid)) = numbers else {
-            return Err(format!("CONDOR_IDS: '{ids}' is not of the form UID.GID, such as 64.64"));
-        };
+    if let Some((uid, gid)) = condor_ids(view, world)? {
         // As in the reference, an account of that number brings its groups along.
         let identity = match world.account_by_uid(uid) {
             Some(account) => Identity { gid, ..identity::of_account(&account) },

@@ -9,8 +9,9 @@ use bstr::{BString, ByteSlice};
 use super::at_rest::surroundings_of;
 use crate::classad::{ClassAd, Dialect};
 use crate::config::Config;
+use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
-use crate::runner::hook_environment::ConfigChoice;
+use crate::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
 use crate::slot::Surroundings;
 use crate::starter::JavaKnobs;
 use crate::world::{Command, World};
@@ -119,7 +120,7 @@ impl StarterProgram {
         let mut around = surroundings_of(config, world);
         let mut warning = None;
         if self.foreign {
-            (around.abilities, warning) = self.abilities(world);
+            (around.abilities, warning) = self.abilities(world, choice);
         } else {
             around.runtimes = self.runtimes(config, world, choice);
         }
@@ -128,8 +129,8 @@ impl StarterProgram {
 
     /// What a starter that is not ours prints when it is called with `-classad` (`Starter::config`); empty if that cannot be read
     /// as an ad, or is nothing, which the warning says.
-    fn abilities(&self, world: &dyn World) -> (Option<ClassAd>, Option<String>) {
-        match self.asked(world) {
+    fn abilities(&self, world: &dyn World, choice: &ConfigChoice) -> (Option<ClassAd>, Option<String>) {
+        match self.asked(world, choice) {
             Ok(ad) => (Some(ad), None),
             Err(reason) => {
                 let path = self.path.display();
@@ -184,10 +185,12 @@ impl StarterProgram {
         ad
     }
 
-    fn asked(&self, world: &dyn World) -> Result<ClassAd, String> {
+    fn asked(&self, world: &dyn World, choice: &ConfigChoice) -> Result<ClassAd, String> {
         let path = <[u8]>::from_path(&self.path).ok_or("cannot be asked for")?;
+        let mut argv = with_choice(world, choice);
+        argv.extend([BString::from(path), "-classad".into()]);
         let command = Command {
-            argv: vec![BString::from(path), "-classad".into()],
+            argv,
             stdin: Vec::new(),
             merge_stderr: false,
             timeout: PATIENCE,
@@ -196,9 +199,30 @@ impl StarterProgram {
         let output = world.run(&command).map_err(|error| format!("failed ({error})"))?;
         let ad = printed_ad(&output.stdout, world)?;
         match ad.is_empty() {
+            true if matches!(output.exit, Exit::Code(126 | 127)) => {
+                Err("failed: it cannot be executed".to_owned())
+            }
             true => Err("prints nothing".to_owned()),
             false => Ok(ad),
         }
+    }
+}
+
+/// What stands before a program that is to read the configuration of the command line; nothing where it finds that by itself. The
+/// values are no more than our own command line has.
+fn with_choice(world: &dyn World, choice: &ConfigChoice) -> Vec<BString> {
+    let chosen = DaemonEnvironment::of_program(world, choice);
+    let plain = DaemonEnvironment::of_program(world, &ConfigChoice::default());
+    let (chosen, plain) = (chosen.variables(), plain.variables());
+    let mut words: Vec<BString> = Vec::new();
+    for (name, _) in plain.iter().filter(|(name, _)| !chosen.iter().any(|(kept, _)| kept == name)) {
+        words.extend(["-u".into(), name.clone()]);
+    }
+    let new = chosen.iter().filter(|variable| !plain.contains(variable));
+    words.extend(new.map(|(name, value)| BString::from([&name[..], value].join(&b'='))));
+    match words.is_empty() {
+        true => words,
+        false => std::iter::once("/usr/bin/env".into()).chain(words).collect(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Directories, the space in them, and clocks.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -25,6 +26,7 @@ pub(super) fn places(patient: &Patient<'_>) -> Vec<Check> {
     all.sort();
     all.dedup();
     let mut checks: Vec<Check> = all.iter().flat_map(|path| execute(path)).collect();
+    checks.extend(all.iter().filter_map(|path| owner_of_execute(patient, path)));
     checks.extend(patient.log.iter().map(|log| log_directory(patient, log)));
     checks.extend(spool(patient));
     checks.push(clock(patient, patient.execute.as_deref()));
@@ -56,6 +58,20 @@ fn execute(path: &Path) -> Vec<Check> {
         ));
     }
     checks
+}
+
+/// A startd uses no slot whose EXECUTE belongs to somebody else (`check_execute_dir_perms`): ours does.
+fn owner_of_execute(patient: &Patient<'_>, path: &Path) -> Option<Check> {
+    let identity = patient.account.as_ref().ok()?.identity.as_ref();
+    let wanted = identity.map_or_else(identity::effective_uid, |identity| identity.uid);
+    let owner = std::fs::metadata(path).ok()?.uid();
+    (owner != wanted).then(|| {
+        let shown = path.display();
+        let found = format!(
+            "'{shown}' belongs to uid {owner}, and HTCondor's account is uid {wanted}: the slots here do with it, a startd's are broken"
+        );
+        Check::note("execute", found, format!("chown {wanted} '{shown}' for a pool"))
+    })
 }
 
 /// Hooks work in LOG, under their own account.
