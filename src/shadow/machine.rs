@@ -127,6 +127,8 @@ pub enum Ask {
     Remove,
     /// It goes back.
     Vacate,
+    /// It goes back into the queue of the schedd whose own universe it is of.
+    Requeue,
     /// It has to end without being asked softly.
     AtOnce,
 }

@@ -281,7 +281,7 @@ impl Shadow<'_> {
             None => return self.set_policy_alarm(now, out),
         };
         // A starter sends its job back as if it were removed (`JICLocalSchedd::requeueJob`).
-        let ask = if self.local && ask == Ask::Vacate { Ask::Remove } else { ask };
+        let ask = if self.local && ask == Ask::Vacate { Ask::Requeue } else { ask };
         self.fate = Some(fate);
         out.push(Action::WakeAt(None));
         self.ask(ask, out);

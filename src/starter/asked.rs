@@ -10,6 +10,8 @@ pub(super) struct Asked {
     pub(super) graceful: bool,
     pub(super) fast: Fast,
     pub(super) remove: bool,
+    /// It is ended so, and goes back into its queue.
+    pub(super) requeue: bool,
     pub(super) hold: bool,
     /// The slot holds the job (WANT_HOLD).
     pub(super) held_by_slot: bool,
@@ -63,7 +65,7 @@ impl Asked {
         match self {
             Asked { hold: true, .. } => "hold",
             Asked { held_by_slot: true, .. } if !unnoticed => "hold",
-            Asked { remove: true, .. } => "remove",
+            Asked { remove: true, requeue: false, .. } => "remove",
             Asked { graceful: true, .. } | Asked { fast: Fast::Yes, .. } => "evict",
             _ => "exit",
         }

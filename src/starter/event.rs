@@ -161,6 +161,9 @@ pub enum Request {
     Fast(Option<Vacate>),
     /// SIGUSR1: the job is removed, and why, if somebody says it.
     Remove(Option<Vacate>),
+    /// The job goes back into the queue of the schedd whose own universe it is of: ended as one that is removed, but to JOB_EXIT
+    /// nobody has asked for its end (`JICLocalSchedd::requeueJob`).
+    Requeue,
     /// The job is held (by a schedd; no signal means it), and why.
     Hold(Option<Vacate>),
     /// An update is wanted now.

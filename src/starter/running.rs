@@ -175,7 +175,12 @@ impl Starter<'_> {
             }
             Request::Remove(why) => {
                 (self.asked.remove, self.asked.last) = (true, LastRequest::Remove);
+                self.asked.requeue = false;
                 self.asked.vacate = why.or(self.asked.vacate.take());
+            }
+            Request::Requeue => {
+                self.asked.requeue = !self.asked.remove;
+                (self.asked.remove, self.asked.last) = (true, LastRequest::Remove);
             }
             Request::Hold(why) => {
                 (self.asked.hold, self.asked.last) = (true, LastRequest::Hold);

@@ -78,6 +78,25 @@ fn the_daemon_tells_its_version_and_what_is_wrong_with_its_options() {
 }
 
 #[test]
+fn the_pid_file_is_there_as_long_as_the_daemon_is() {
+    let words =
+        |path: &str| ["-f", "-pidfile", path, "-job-input-ad", "-", "-job-output-ad", "-"].map(str::to_owned);
+    let place = Place::new();
+    let path = place.path("pid");
+    let options = words(&path.display().to_string()).to_vec();
+    let place = Place { tool: true, options, ..place };
+    let script = format!("[ $(cat {}) = $CONDOR_STARTER_PID ] && exit 5", path.display());
+    let ran = place.run(&format!("{}\nEnvironment = \"A=1\"", shell(&script)));
+    assert!(ran.has("ExitCode = 5"), "{}\n{}", ran.ad, ran.told);
+    assert!(!path.exists());
+
+    let place = Place { tool: true, options: words("/nosuch/pid").to_vec(), ..Place::new() };
+    let ran = place.run(&shell("exit 5"));
+    assert!(ran.has("ExitCode = 5"), "{}", ran.ad);
+    assert!(ran.told.contains("cannot write the pid file '/nosuch/pid' (-pidfile)"), "{}", ran.told);
+}
+
+#[test]
 fn ids_that_are_no_numbers_and_logs_that_are_directories_are_refused() {
     for id in ["-1", "x", "99999999999999999999"] {
         let ran = Place::new().option(&[&format!("--job-cluster={id}")]).run(&shell("exit 0"));

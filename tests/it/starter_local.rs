@@ -72,6 +72,24 @@ fn a_policy_that_vacates_says_why_in_the_log_and_in_the_ad() {
 }
 
 #[test]
+fn job_exit_hears_of_a_vacate_by_policy_as_of_an_end_that_nobody_asked_for() {
+    for (kind, word) in [("Vacate", "exit"), ("Remove", "remove"), ("Hold", "hold")] {
+        let place = local().noting();
+        let ran = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = NumJobStarts > 0"));
+        let calls = std::fs::read_to_string(place.path("iwd/calls")).unwrap();
+        assert_eq!(calls, format!("prepare\nexit {word}\n"), "{}", ran.told);
+    }
+}
+
+#[test]
+fn a_job_that_does_not_heed_its_signal_is_waited_for_without_end() {
+    let place = local().knob("MachineMaxVacateTime = 1");
+    let script = "trap : USR1; echo up; n=0; while [ $n -lt 30 ]; do sleep 0.1; n=$((n+1)); done; exit 7";
+    let ran = place.run(&format!("{JOB}\n{}\nPeriodicRemove = NumJobStarts > 0", shell(script)));
+    assert!(ran.has("JobStatus = 3") && ran.has("ExitCode = 7"), "{}\n{}", ran.ad, ran.told);
+}
+
+#[test]
 fn policies_at_the_exit_have_events_of_the_starter() {
     let place = local();
     let ran = place.run(&format!("{JOB}\n{}\nOnExitHold = true", shell("exit 3")));

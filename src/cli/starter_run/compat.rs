@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use super::super::common::{Problem, Session, Status, status_of};
 use super::access_point::As;
@@ -33,7 +34,8 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
     }
     // What the slot runner says names the slot in events alone.
     let slot = cli.job.slot_name.take();
-    let rest = match daemon_options(words, &mut cli) {
+    let mut pid_file = None;
+    let rest = match daemon_options(words, &mut cli, &mut pid_file) {
         Ok(Some(rest)) => rest,
         Ok(None) => {
             let text = format!("{VERSION_LINE}\n{PLATFORM_LINE}\n");
@@ -45,12 +47,18 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
     if let Err(error) = starter_options(rest, &mut cli) {
         return wrong(error);
     }
+    // As long as it runs, whatever comes of it.
+    let _there = pid_file.and_then(|path| PidFile::write(path, session));
     session::Run { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
 }
 
 /// The options of all daemons, which come first and are taken away; the first other word ends them. `None`: the version is
 /// asked for, whatever stands behind.
-fn daemon_options<'a>(mut words: &'a [OsString], cli: &mut Cli) -> anyhow::Result<Option<&'a [OsString]>> {
+fn daemon_options<'a>(
+    mut words: &'a [OsString],
+    cli: &mut Cli,
+    pid_file: &mut Option<PathBuf>,
+) -> anyhow::Result<Option<&'a [OsString]>> {
     while let Some((word, rest)) = words.split_first() {
         let value = rest.first();
         let text = word.as_bytes();
@@ -76,6 +84,10 @@ fn daemon_options<'a>(mut words: &'a [OsString], cli: &mut Cli) -> anyhow::Resul
             Some(b'b' | b'f' | b'q') => false,
             Some(b'k') => return Err(ends_nobody(value)),
             Some(b'd') if text == b"-d" || text == b"-dynamic" => false,
+            Some(b'p') if text.get(2) == Some(&b'i') => {
+                *pid_file = value.map(PathBuf::from);
+                true
+            }
             Some(b'l' | b'p' | b'r') => true,
             Some(b's') if text == b"-sock" => true,
             _ => return Ok(Some(words)),
@@ -86,6 +98,28 @@ fn daemon_options<'a>(mut words: &'a [OsString], cli: &mut Cli) -> anyhow::Resul
         words = if takes_value { rest.get(1..).unwrap_or_default() } else { rest };
     }
     Ok(Some(words))
+}
+
+/// The file of `-pidfile`, which goes when the daemon does (`drop_pid_file`, `clean_files`).
+struct PidFile(PathBuf);
+
+impl PidFile {
+    /// Writes it; one that cannot be written is told and ends nothing.
+    fn write(path: PathBuf, session: &Session) -> Option<Self> {
+        match std::fs::write(&path, format!("{}\n", std::process::id())) {
+            Ok(()) => Some(PidFile(path)),
+            Err(error) => {
+                session.warn(&format!("cannot write the pid file '{}' (-pidfile): {error}", path.display()));
+                None
+            }
+        }
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.0));
+    }
 }
 
 /// `-kill FILE`: HTCondor 25.14 ends the daemon whose process id the file holds. No process is ended here for what stands in a file.
@@ -244,7 +278,7 @@ mod tests {
     fn read(words: &[&str]) -> Result<Cli, String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let mut cli = Cli::parse(&[]).unwrap().0;
-        let rest = daemon_options(&words, &mut cli).map_err(|error| error.to_string())?;
+        let rest = daemon_options(&words, &mut cli, &mut None).map_err(|error| error.to_string())?;
         starter_options(rest.ok_or("a version")?, &mut cli).map_err(|error| error.to_string())?;
         Ok(cli)
     }

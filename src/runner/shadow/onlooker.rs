@@ -45,7 +45,9 @@ impl Onlooker<'_> {
                 Action::WakeAt(at) => self.wake_at = at,
                 Action::Tell(text) => self.told.push(text),
                 Action::Ask(ask) => {
-                    self.fast_at = Some(clock::tick().plus(self.vacate)).filter(|_| ask != Ask::AtOnce);
+                    // A starter of the local universe waits for its job without end.
+                    let waits = ask != Ask::AtOnce && !self.local;
+                    self.fast_at = waits.then(|| clock::tick().plus(self.vacate));
                     requests.push(self.request(ask));
                 }
                 Action::Call(_) | Action::Run(_) | Action::Finish(_) => self.open.push(action),
@@ -60,6 +62,7 @@ impl Onlooker<'_> {
         match ask {
             Ask::Hold if self.local => Request::Hold(None),
             Ask::Remove if self.local => Request::Remove(None),
+            Ask::Requeue => Request::Requeue,
             Ask::Hold | Ask::Remove | Ask::Vacate => Request::Graceful(None),
             Ask::AtOnce => Request::Fast(None),
         }
