@@ -353,6 +353,21 @@ impl<'a> View<'a> {
     }
 }
 
+impl View<'_> {
+    /// A truth value of which the first letter counts, as in `tRUE` and in `frobnicate` (`param_boolean_crufty`).
+    ///
+    /// # Errors
+    /// As for [`View::boolean`].
+    pub fn crufty(&self, name: &str) -> Result<Option<Setting<bool>>, ValueError> {
+        let Some(setting) = self.string(name)? else { return Ok(None) };
+        match setting.value.first().map(u8::to_ascii_lowercase) {
+            Some(b't') => Ok(Some(setting.map(|_| true))),
+            Some(b'f') => Ok(Some(setting.map(|_| false))),
+            _ => self.boolean(name),
+        }
+    }
+}
+
 /// Smallest and largest value of an integer parameter.
 fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
     let limits = match parameter.map(Parameter::kind) {

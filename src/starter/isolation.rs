@@ -23,7 +23,7 @@ const STATUS_FILE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
 pub const INIT: &str = "condor_pid_ns_init";
 
 /// The knobs about namespaces and tracking groups.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct IsolationKnobs {
     /// USE_PID_NAMESPACES.
     pub processes: bool,
@@ -39,15 +39,26 @@ pub struct IsolationKnobs {
     pub tracking: Option<(i64, i64)>,
 }
 
+impl Default for IsolationKnobs {
+    /// The reference's defaults.
+    fn default() -> Self {
+        IsolationKnobs {
+            processes: false,
+            init: true,
+            no_network: false,
+            mounts: true,
+            libexec: None,
+            tracking: None,
+        }
+    }
+}
+
 impl IsolationKnobs {
-    /// Reads all but the three truth values that end 25.14 at different times.
+    /// Reads all but the truth values, which end 25.14 at different times.
     ///
     /// # Errors
-    /// A number or truth value that is none.
+    /// A number that is none.
     pub fn read(view: &View<'_>, tracked: bool) -> Result<Self, ValueError> {
-        let truth = |name: &str, default: bool| -> Result<bool, ValueError> {
-            Ok(view.boolean(name)?.map_or(default, |setting| setting.value))
-        };
         let gid = |name: &str| -> Result<i64, ValueError> {
             Ok(view.int(name)?.map_or(0, |setting| setting.value))
         };
@@ -57,8 +68,6 @@ impl IsolationKnobs {
         };
         let libexec = view.string("LIBEXEC")?.map(|setting| setting.value);
         Ok(IsolationKnobs {
-            init: truth("USE_PID_NAMESPACE_INIT", true)?,
-            mounts: truth("PER_JOB_NAMESPACES", true)?,
             libexec: libexec.filter(|path| !path.is_empty()),
             tracking,
             ..IsolationKnobs::default()
@@ -76,6 +85,8 @@ impl IsolationKnobs {
         }
         match (u32::try_from(least), u32::try_from(most)) {
             (Ok(least), Ok(most)) if least <= most => Ok(Some(least..=most)),
+            // It is told so by the daemon of processes, which does not begin with it.
+            _ if least <= most => wrong("unable to spawn the ProcD".to_owned()),
             _ => wrong(format!("invalid tracking gid range: {least} - {most}")),
         }
     }

@@ -101,7 +101,11 @@ impl Knobs<'_> {
             thread_variables: text("STARTER_NUM_THREADS_ENV_VARS")?.unwrap_or_default(),
             ports: self.ports()?,
             mount_under_scratch: text("MOUNT_UNDER_SCRATCH")?.unwrap_or_default(),
-            encrypts: truth("ENCRYPT_EXECUTE_DIRECTORY", Moment::Start, false)?,
+            encrypts: self.kept(
+                view.crufty("ENCRYPT_EXECUTE_DIRECTORY").map(|set| set.is_some_and(|setting| setting.value)),
+                Moment::Encryption,
+                false,
+            )?,
             private_shm: truth("MOUNT_PRIVATE_DEV_SHM", Moment::Child, default.private_shm)?,
             process_groups: truth("USE_PROCESS_GROUPS", Moment::Child, default.process_groups)?,
             allow_scripts: view.string("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
@@ -144,9 +148,13 @@ impl Knobs<'_> {
     fn isolation(&self) -> Result<IsolationKnobs, ValueError> {
         let tracked = self.truth("USE_GID_PROCESS_TRACKING", Moment::Start, false)?;
         let knobs = IsolationKnobs::read(self.view, tracked);
+        let processes = self.truth("USE_PID_NAMESPACES", Moment::Isolation, false)?;
         Ok(IsolationKnobs {
-            processes: self.truth("USE_PID_NAMESPACES", Moment::Isolation, false)?,
+            processes,
+            // Asked only for those that have one.
+            init: !processes || self.truth("USE_PID_NAMESPACE_INIT", Moment::Isolation, true)?,
             no_network: self.truth("NO_JOB_NETWORKING", Moment::Isolation, false)?,
+            mounts: self.truth("PER_JOB_NAMESPACES", Moment::Child, true)?,
             ..self.kept(knobs, Moment::Launch, IsolationKnobs::default())?
         })
     }
@@ -192,7 +200,8 @@ impl Knobs<'_> {
 
     fn truth(&self, name: &str, moment: Moment, default: bool) -> Result<bool, ValueError> {
         let read = self.view.boolean(name).map(|set| set.map_or(default, |setting| setting.value));
-        self.kept(read, moment, default)
+        let words = if default { "True" } else { "False" };
+        self.kept(read.map_err(|error| error.with_default(words)), moment, default)
     }
 
     /// Ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, else `LOWPORT` and `HIGHPORT`

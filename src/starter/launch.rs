@@ -77,7 +77,10 @@ impl Starter<'_> {
         };
         // What comes after sees the job's, also if arguments or environment keep it from being started.
         self.temporary = process::temporary(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
-        if self.faulted(now, Moment::Isolation, out) {
+        let encrypts = Context::new(&world).my(&self.ad).boolean("EncryptExecuteDirectory") == Some(true);
+        if (!encrypts && self.faulted(now, Moment::Encryption, out))
+            || self.faulted(now, Moment::Isolation, out)
+        {
             return;
         }
         let java = universe == JAVA_UNIVERSE;

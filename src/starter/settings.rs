@@ -109,7 +109,9 @@ pub enum Moment {
     Environment,
     /// When the job's process is prepared, before its mounts are planned.
     Start,
-    /// The same, after that and before event 001.
+    /// The same, for a job that does not ask for encryption itself.
+    Encryption,
+    /// The same, after the mounts and before event 001.
     Isolation,
     /// After event 001.
     Launch,

@@ -78,7 +78,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
 
 /// As the real starter does it (tried with 25.14 on a machine with control groups).
 #[test]
-fn a_bad_knob_about_control_groups_ends_25_14_only_where_it_makes_one() {
+fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
     let run = |knobs: &str, more: &str| -> (Place, Ran) {
         let place = reference(Place::new().noting().knob(knobs));
         let ran = place.run(&format!("{}{LOG}\n{more}", shell("exit 3")));
@@ -104,6 +104,19 @@ fn a_bad_knob_about_control_groups_ends_25_14_only_where_it_makes_one() {
             && log.contains("(\"maybe\").  Please set it to True or False (default is True)\n"),
         "{log}"
     );
+    // Before its process is planned: the first letter counts, but for others.
+    let (place, ran) = run("ENCRYPT_EXECUTE_DIRECTORY = perhaps", "");
+    assert_eq!(ran.status, 4, "{}", ran.told);
+    assert!(read(&place, "iwd/log").starts_with("021 ("));
+    let (_, ran) = run("ENCRYPT_EXECUTE_DIRECTORY = falter\nUSE_PID_NAMESPACE_INIT = maybe", "");
+    assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
+    let (_, ran) = run("ENCRYPT_EXECUTE_DIRECTORY = perhaps", "EncryptExecuteDirectory = true");
+    assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
+    // In the job's process: one failure of the setting, and one of what could not be executed.
+    let (place, _) = run("PER_JOB_NAMESPACES = maybe", "");
+    let log = read(&place, "iwd/log");
+    assert!(log.contains("PER_JOB_NAMESPACES in the condor") && log.contains("(errno=666669: "), "{log}");
+    assert_eq!(log.matches("\n021 (").count(), 2, "{log}");
     // Here nothing begins with it.
     let ran = Place::new().noting().knob("DISABLE_SWAP_FOR_JOB = maybe").run(&shell("exit 3"));
     assert_eq!((ran.status, ran.calls.as_str()), (3, ""), "{}", ran.told);

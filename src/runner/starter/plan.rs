@@ -231,7 +231,9 @@ impl<'w, 'v> Planning<'w, 'v> {
         const KNOB: &str = "ENCRYPT_EXECUTE_DIRECTORY";
         const OF_JOB: &str = "EncryptExecuteDirectory";
         let of_job = Context::new(self.request.world).my(&self.request.ad).boolean(OF_JOB) == Some(true);
-        let asker = truth(KNOB)?.map(|setting| format!("{KNOB} ({})", setting.origin.told()));
+        // What is no truth value has been told by whoever has read the settings.
+        let asking = self.view.crufty(KNOB).ok().flatten().filter(|setting| setting.value);
+        let asker = asking.map(|setting| format!("{KNOB} ({})", setting.origin.told()));
         Ok(asker.or(of_job.then(|| OF_JOB.into())))
     }
 
