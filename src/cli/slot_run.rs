@@ -16,6 +16,7 @@ mod simulate_out;
 mod simulate_picture;
 mod simulate_report;
 mod simulate_silence;
+mod simulate_slips;
 mod simulate_why;
 mod starter_config;
 mod status;

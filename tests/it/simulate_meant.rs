@@ -275,6 +275,25 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     assert!(found.iter().any(|count| *count != found[0]), "{found:?}");
 }
 
+/// A policy with a slip plays as if it were not there.
+#[test]
+fn slips_in_names_of_knobs_are_told_where_they_stand() {
+    let place = Place::new(&format!("{CONFIG}STRAT = False\nMyOwn = 5\nRANK = $(MyOwn)\n"));
+    let scenario =
+        "length = '1h'\n[knobs]\nPREEMTP = 'True'\n[[event]]\nat = 5\nknobs = { SUSPNED = 'True' }\n";
+    let (status, _, stderr) = place.play(scenario, &["--set-knob", "CONTINEU=True"]);
+    assert_eq!(status, 0, "{stderr}");
+    for said in [
+        "c.conf, line 9: nobody reads STRAT; did you mean START?",
+        "s.toml, line 3: nobody reads PREEMTP; did you mean PREEMPT?",
+        "s.toml, line 6: nobody reads SUSPNED; did you mean SUSPEND?",
+        "--set-knob: nobody reads CONTINEU; did you mean CONTINUE?",
+    ] {
+        assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
+    }
+    assert_eq!(stderr.lines().count(), 4, "{stderr}");
+}
+
 /// What is asked for and has no effect is told.
 #[test]
 fn what_changes_nothing_is_told() {
@@ -331,6 +350,11 @@ fn what_cannot_be_is_told_with_key_file_and_line() {
             "s.toml:3:12: [[load]]: no machine is called 'zz*'; the only machine has no name",
         ),
         ("length = 10\n[[jobs]]\nad = 'no attribute'\n", "s.toml:3:6: jobs 1: 'ad': "),
+        ("length = 10\n[[machine]]\ncpus = 0\n", "s.toml:3:8: 'cpus' is 0: that is no machine"),
+        (
+            "length = 10\n[[event]]\nat = 1\ncommand = 'vacate'\nhow = 'slowly'\n",
+            "s.toml:5:7: event 1: 'slowly' is not known here",
+        ),
         ("length = 10\n[knobs]\nA = 1\nSTART = '('\n", "s.toml:4: START: "),
         (
             "length = 10\n[[queue]]\nretry = 5\n",

@@ -16,6 +16,7 @@ use super::options::Cli;
 use super::simulate_out::{Pictures, Sink, standard_output, unwritten};
 use super::simulate_report::report;
 use super::simulate_silence::explain_silence;
+use super::simulate_slips::slips;
 use super::{simulate_compare, simulate_why};
 use crate::cli::common::{
     EventsTo, JsonRows, Painter, Problem, Progress, Session, Status, events_to, in_scenario, pipe_ends,
@@ -212,6 +213,11 @@ pub(super) fn prepare(
         }
     })?;
     load::warn(of_scenario, &plan.notes(&scenario));
+    if let Some(config) = configs.first() {
+        let mut slips = slips(config, (&scenario, path), &world);
+        slips.retain(|slip| !told.contains(slip));
+        load::warn(session, &slips);
+    }
     let commanded = cli.config.set_knob.iter().map(|(name, _)| name.clone()).collect();
     let path = path.to_owned();
     let mut ready =

@@ -111,9 +111,10 @@ fn each<T>(table: &'static str, all: &[T], check: impl Fn(&T) -> Result<(), Wron
 }
 
 fn machine(machine: &Machine) -> Result<(), Wrong> {
-    match machine.count {
-        0 => Err(("count", "'count' is 0: that is no machine".into())),
-        _ => Ok(()),
+    let counts = [("count", Some(machine.count)), ("cpus", machine.cpus), ("slots", machine.slots)];
+    match counts.into_iter().find(|(_, count)| *count == Some(0)) {
+        Some((key, _)) => Err((key, format!("'{key}' is 0: that is no machine"))),
+        None => Ok(()),
     }
 }
 

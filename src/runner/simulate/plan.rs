@@ -200,7 +200,14 @@ impl Plan {
     /// What events ask of machines.
     fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
         for (number, done) in scenario.events.iter().enumerate() {
-            let fail = |reason: String| PlanError::Event { number: number + 1, key: "command", reason };
+            let names = |value: &Option<String>, reason: &str| {
+                value.as_ref().is_some_and(|value| reason.contains(&format!("'{value}'")))
+            };
+            let fail = |reason: String| {
+                let keys = [("how", &done.how), ("slot", &done.slot)];
+                let key = keys.into_iter().find(|(_, value)| names(value, &reason));
+                PlanError::Event { number: number + 1, key: key.map_or("command", |(key, _)| key), reason }
+            };
             let Some(command) = &done.command else { continue };
             let request = Request {
                 command: command.clone(),

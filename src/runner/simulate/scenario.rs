@@ -383,6 +383,14 @@ impl Scenario {
         Some(place_of_knob(&self.text, table, name))
     }
 
+    /// The names of all knobs that are set somewhere.
+    pub fn knob_names(&self) -> impl Iterator<Item = &str> {
+        let machines = self.machines.iter().map(|it| &it.knobs);
+        let events = self.events.iter().filter_map(|it| it.knobs.as_ref());
+        let all = std::iter::once(&self.knobs).chain(machines).chain(events);
+        all.flat_map(|knobs| knobs.0.keys()).map(String::as_str)
+    }
+
     /// Keys of jobs that come out of a file and say it themselves.
     pub fn keys_beside_from(&self) -> Vec<&'static str> {
         let of = |group: &Group| {
