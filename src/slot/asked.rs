@@ -4,6 +4,7 @@ use crate::classad::references::{self, Names};
 use crate::classad::{AttrName, ClassAd, Expr};
 
 use super::settings::Settings;
+use crate::text::caseless;
 
 /// What the machine itself asks of a slot's ad.
 const ASKED: [&str; 27] = [
@@ -37,7 +38,9 @@ const ASKED: [&str; 27] = [
 ];
 
 /// What the machine itself asks of a slot's ad besides.
-const ASKED_BESIDES: [&str; 2] = ["MachineMaxVacateTime", "START_BACKFILL"];
+const ASKED_BESIDES: [&str; 3] = ["MachineMaxVacateTime", "START_BACKFILL", "EVICT_BACKFILL"];
+/// What consumption policies are called.
+const CONSUMPTION: &[u8] = b"Consumption";
 
 /// The names that policy and the ads of jobs may lead to, in whatever ad they are found; `None` where an expression may look at
 /// what it does not name.
@@ -72,6 +75,10 @@ pub fn asked<'a>(settings: &Settings, jobs: impl IntoIterator<Item = &'a ClassAd
     kinds.sort_by_key(|(type_id, length, _)| (*type_id, *length));
     kinds.dedup_by_key(|(type_id, length, _)| (*type_id, *length));
     let ads: Vec<&ClassAd> = kinds.into_iter().map(|(.., ad)| ad).collect();
+    let of_consumption = ads.iter().flat_map(|ad| ad.names().map(AttrName::from));
+    for name in of_consumption.filter(|name| caseless::starts_with(name.as_bytes(), CONSUMPTION)) {
+        walk.want(name);
+    }
     while let Some(name) = walk.todo.pop() {
         for ad in &ads {
             if let Some(expr) = ad.get(&name)

@@ -525,3 +525,12 @@ fn a_slot_that_no_poll_lets_ask_keeps_its_delay_until_it_asks() {
         [[event]]\nat = '2h41s'\nknobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }\n";
     assert!(same_course(scenario) > 100);
 }
+
+/// Slots that differ by their numbers alone have one configuration, unless something asks for the number.
+#[test]
+fn an_expression_for_the_end_of_backfill_may_look_at_the_number_of_a_slot() {
+    let scenario = "length = '10m'\n[knobs]\nNUM_CPUS = 2\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = '50%'\nENABLE_BACKFILL = 'True'\n\
+        BACKFILL_SYSTEM = 'BOINC'\nBOINC_Universe = 'vanilla'\nBOINC_InitialDir = '/'\nBOINC_Executable = '/bin/true'\n\
+        START_BACKFILL = 'True'\nEVICT_BACKFILL = 'SlotID == 1'\n";
+    assert!(same_course(scenario) > 10);
+}
