@@ -287,6 +287,10 @@ fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_o
     assert!(called.contains("/dev/mapper/htc--hooks--no--such-slot1+"), "{called}");
     assert!(ran.told.contains("is watched, and not a file system of its own: cannot mount"), "{}", ran.told);
     assert!(ran.left.is_empty(), "{:?}", ran.left);
+    assert!(!ran.told.contains("LVM_HIDE_MOUNT"), "{}", ran.told);
+    let place = place.knob("LVM_HIDE_MOUNT = True");
+    let ran = place.run(&ad);
+    assert!(ran.told.contains("the job's volume is mounted where the whole machine sees it"), "{}", ran.told);
     let rehearsed = place.option(&["--dry-run"]).run(&ad);
     assert!(rehearsed.ad.contains(&format!("run {line}")), "{}", rehearsed.ad);
     assert!(

@@ -251,6 +251,22 @@ impl<'w, 'v> Planning<'w, 'v> {
         }))
     }
 
+    /// Tells of a volume that is to be seen by its job alone (`VolumeManager::GetHideMount`).
+    fn told_of_hiding(&self, sandbox: &Sandbox) -> Result<Option<String>, ValueError> {
+        const KNOB: &str = "LVM_HIDE_MOUNT";
+        let is_made = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
+        let asked =
+            self.view.string(KNOB)?.filter(|asked| is_made && asked.value.eq_ignore_ascii_case(b"true"));
+        let asked = asked.filter(|_| notice::is_news(self.request.private.as_deref(), KNOB));
+        Ok(asked.map(|asked| {
+            let place = asked.origin.told();
+            format!(
+                "{KNOB} = true ({place}): the job's volume is mounted where the whole machine sees it; in a pool the \
+                 job alone does, and jobs of docker are not taken"
+            )
+        }))
+    }
+
     fn sandbox(&self) -> Result<Sandbox, ValueError> {
         let (settings, quirks) = (&self.knobs.settings, self.request.quirks);
         let slot = self.request.machine.clone().unwrap_or_default();
@@ -337,6 +353,8 @@ impl<'w, 'v> Planning<'w, 'v> {
         let visa = self.visa.take();
         let sandbox = self.sandbox()?;
         let told = self.told_of_encryption(&sandbox)?;
+        self.warnings.extend(told);
+        let told = self.told_of_hiding(&sandbox)?;
         self.warnings.extend(told);
         self.warnings.extend(self.told_of_log());
         let (request, settings) = (&self.request, &self.knobs.settings);
