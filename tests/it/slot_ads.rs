@@ -386,3 +386,26 @@ fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
         "{stdout}"
     );
 }
+
+/// Recorded from `condor_startd` of 25.14 (`withinLimitsExpression`).
+#[test]
+fn limits_know_edited_requests_and_jobs_without_a_network() {
+    let ad = |knobs: &str| {
+        let slot = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n";
+        super::machine::Machine::new(&format!("{slot}{knobs}")).ad(htc_hooks::slot::SlotKey::of(1))
+    };
+    let both = ad("STARTD_JOB_HAS_REQUEST_ATTRS = True\nNO_JOB_NETWORKING = True");
+    let wanted = "\nWithinResourceLimits = ifThenElse(TARGET._condor_RequestCpus =!= undefined,MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\
+        ifThenElse(TARGET.RequestCpus =!= undefined,MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
+        ifThenElse(TARGET._condor_RequestMemory =!= undefined,MY.Memory > 0 && TARGET._condor_RequestMemory <= MY.Memory,\
+        ifThenElse(TARGET.RequestMemory =!= undefined,MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory,false)) && \
+        ifThenElse(TARGET._condor_RequestDisk =!= undefined,MY.Disk > 0 && TARGET._condor_RequestDisk <= MY.Disk,\
+        ifThenElse(TARGET.RequestDisk =!= undefined,MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk,false)) && \
+        TARGET.WantJobNetworking =?= false\n";
+    assert!(both.contains(wanted), "{both}");
+    assert!(both.contains("\nHasJobNetworking = false\n"), "{both}");
+    let consumed = ad("CONSUMPTION_POLICY = True\nNO_JOB_NETWORKING = True");
+    assert!(consumed.contains(" <= MY.Memory) && TARGET.WantJobNetworking =?= false)\n"), "{consumed}");
+    let plain = ad("");
+    assert!(!plain.contains("WantJobNetworking") && plain.contains("\nHasJobNetworking = true\n"), "{plain}");
+}

@@ -9,26 +9,39 @@ const CPUS_AND_MEMORY: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && \
      MY.Disk > 0";
 
 /// The older form, by STARTD_JOB_HAS_REQUEST_ATTRS: requests edited on the way to the execution point come first.
-const WITH_EDITED_REQUESTS: &str = "MY.Cpus > 0 && \
-     ifThenElse(TARGET._condor_RequestCpus =!= UNDEFINED,\
-     TARGET._condor_RequestCpus <= MY.Cpus,\
-     ifThenElse(TARGET.RequestCpus =!= UNDEFINED,TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
-     MY.Memory > 0 && \
+const WITH_EDITED_REQUESTS: &str = "ifThenElse(TARGET._condor_RequestCpus =!= UNDEFINED,\
+     MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\
+     ifThenElse(TARGET.RequestCpus =!= UNDEFINED,MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
      ifThenElse(TARGET._condor_RequestMemory =!= UNDEFINED,\
-     TARGET._condor_RequestMemory <= MY.Memory,\
-     ifThenElse(TARGET.RequestMemory =!= UNDEFINED,TARGET.RequestMemory <= MY.Memory,FALSE)) && \
-     MY.Disk > 0 && \
+     MY.Memory > 0 && TARGET._condor_RequestMemory <= MY.Memory,\
+     ifThenElse(TARGET.RequestMemory =!= UNDEFINED,MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory,FALSE)) && \
      ifThenElse(TARGET._condor_RequestDisk =!= UNDEFINED,\
-     TARGET._condor_RequestDisk <= MY.Disk,\
-     ifThenElse(TARGET.RequestDisk =!= UNDEFINED,TARGET.RequestDisk <= MY.Disk,FALSE))";
+     MY.Disk > 0 && TARGET._condor_RequestDisk <= MY.Disk,\
+     ifThenElse(TARGET.RequestDisk =!= UNDEFINED,MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk,FALSE))";
+
+/// Where jobs have no network (NO_JOB_NETWORKING of the starter), they have to do without.
+const WITHOUT_NETWORK: &str = " && TARGET.WantJobNetworking =?= false";
+
+/// What WithinResourceLimits is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Limited<'a> {
+    /// The custom resources.
+    pub tags: &'a [String],
+    /// Whether a consumption policy says what jobs take.
+    pub consumption: bool,
+    /// Whether jobs have a network.
+    pub network: bool,
+}
 
 /// The text of WithinResourceLimits on a machine with these custom resources.
-fn within_limits(knobs: &Knobs<'_>, (tags, consumption): (&[String], bool)) -> String {
+fn within_limits(knobs: &Knobs<'_>, limited: Limited<'_>) -> String {
+    let Limited { tags, consumption, network } = limited;
     if let Some(own) = knobs.string("WithinResourceLimits") {
         return own;
     }
+    let clause = if network { "" } else { WITHOUT_NETWORK };
     if consumption {
-        return within_consumption(tags);
+        return within_consumption(tags, clause);
     }
     let edited = knobs.boolean("STARTD_JOB_HAS_REQUEST_ATTRS", false);
     let mut text = match (edited, knobs.string("CATALOG_SPACE")) {
@@ -46,11 +59,11 @@ fn within_limits(knobs: &Knobs<'_>, (tags, consumption): (&[String], bool)) -> S
         };
         text += &format!(" && (TARGET.Request{tag} is UNDEFINED ||MY.{tag} >= {wanted})");
     }
-    text
+    text + clause
 }
 
 /// The same by what a job takes (`consumptionLimitsExpression`).
-fn within_consumption(tags: &[String]) -> String {
+fn within_consumption(tags: &[String], clause: &str) -> String {
     let mut assets: Vec<&str> =
         ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)).collect();
     assets.sort_by_key(|asset| asset.to_ascii_lowercase());
@@ -60,7 +73,7 @@ fn within_consumption(tags: &[String]) -> String {
              MY.Consumption{asset} <= MY.{asset})"
         )
     };
-    format!("({})", assets.iter().map(part).collect::<Vec<_>>().join(" && "))
+    format!("({}{clause})", assets.iter().map(part).collect::<Vec<_>>().join(" && "))
 }
 
 /// `Consumption<Resource>` of a slot with a consumption policy.
@@ -87,10 +100,10 @@ pub(super) fn requirements(
     knobs: &Knobs<'_>,
     kind: SlotKind,
     start: &Expr,
-    tags: (&[String], bool),
+    limited: Limited<'_>,
     internal: &mut ClassAd,
 ) -> Result<Requirements, ConfigureError> {
-    let text = within_limits(knobs, tags);
+    let text = within_limits(knobs, limited);
     let limits =
         Expr::parse_with(text.as_bytes(), knobs.dialect()).map_err(|error| ConfigureError::Knob {
             name: "WithinResourceLimits".into(),

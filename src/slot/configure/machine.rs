@@ -144,7 +144,10 @@ pub(super) fn publish(knobs: &Knobs<'_>, world: &dyn World, around: &Surrounding
     }
     ad.set("HasVM", false);
     match &around.abilities {
-        None => abilities(&around.runtimes, ad),
+        None => {
+            abilities(&around.runtimes, ad);
+            ad.set("HasJobNetworking", !knobs.boolean("NO_JOB_NETWORKING", false));
+        }
         Some(said) => abilities_of(said, ad),
     }
     for volume in knobs.words("DOCKER_VOLUMES") {

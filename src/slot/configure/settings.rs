@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::{self, Surroundings};
 use super::{attributes, cron, hooks, layout, limits, odd, policy, resources};
-use crate::classad::{AttrName, ClassAd, Expr};
+use crate::classad::{AttrName, ClassAd, Expr, Value};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::slot::layout::LaidOut;
@@ -236,21 +236,18 @@ impl Maker<'_> {
         let mut internal = ClassAd::new();
         policy::publish(&knobs, &global, quirks, &mut internal)?;
         let start = policy::start(&knobs, quirks)?;
-        let requirements =
-            limits::requirements(&knobs, kind, &start, (self.tags, consumption), &mut internal)?;
+        let network = self.common.literal("HasJobNetworking") != Some(Value::Bool(false));
+        let limited = limits::Limited { tags: self.tags, consumption, network };
+        let requirements = limits::requirements(&knobs, kind, &start, limited, &mut internal)?;
         for name in HEALTH {
             if let Some(expr) = internal.get(name) {
                 statics.insert(name, expr);
             }
         }
         let child_requirements = match kind {
-            SlotKind::Partitionable => limits::requirements(
-                &knobs,
-                SlotKind::Dynamic,
-                &start,
-                (self.tags, consumption),
-                &mut internal,
-            )?,
+            SlotKind::Partitionable => {
+                limits::requirements(&knobs, SlotKind::Dynamic, &start, limited, &mut internal)?
+            }
             SlotKind::Static | SlotKind::Dynamic => requirements.clone(),
         };
         internal.update(&statics);
