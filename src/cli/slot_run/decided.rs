@@ -6,7 +6,7 @@ use super::load::OF_COMMAND;
 use super::simulate::{Ready, line_of_knob, simulation};
 use crate::config::Config;
 use crate::os::RealWorld;
-use crate::runner::events::Event as Told;
+use crate::runner::events::Event as StreamEvent;
 use crate::runner::simulate::{Cause, Fate, Place, Play, Simulation};
 use crate::slot::{Asked, Clause};
 use crate::world::World;
@@ -127,7 +127,7 @@ pub(super) fn decided(
     }
     order.sort_by_key(|at| asking[*at].turn);
     let world = RealWorld::new();
-    let mut nobody = |_: f64, _: &Told| {};
+    let mut nobody = |_: f64, _: &StreamEvent| {};
     let silent = simulation(ready, play)?;
     // Turns are those of a course that is told of where the changes were.
     let mut simulation = if told { silent.telling(&mut nobody) } else { silent };

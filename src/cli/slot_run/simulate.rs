@@ -24,7 +24,7 @@ use crate::cli::common::{
 };
 use crate::config::Config;
 use crate::os::RealWorld;
-use crate::runner::events::Event as Told;
+use crate::runner::events::Event as StreamEvent;
 use crate::runner::simulate::{Plan, PlanError, Play, Played, Players, Scenario, Simulation, Tell, Workload};
 use crate::world::World;
 
@@ -120,7 +120,7 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
         return stream(cli, &ready, play, &pictures);
     }
     let mut sink = events.map(|to| Sink::open(to, cli.end)).transpose()?;
-    let mut tell = |_: f64, event: &Told| {
+    let mut tell = |_: f64, event: &StreamEvent| {
         if let Some(sink) = &mut sink {
             sink.write(event);
         }
@@ -327,7 +327,7 @@ fn stream(cli: &Cli, ready: &Ready, play: Play, pictures: &Pictures) -> anyhow::
     let mut output = JsonRows::new(output, cli.output.json);
     let failed = RefCell::new(None);
     let json = cli.output.json || cli.output.jsonl;
-    let mut tell = |at: f64, event: &Told| {
+    let mut tell = |at: f64, event: &StreamEvent| {
         let line = match json {
             true => serde_json::to_string(event).unwrap_or_default(),
             false => format!("{at:+10.3} {}", clean(&event.readable())),

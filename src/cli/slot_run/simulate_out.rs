@@ -10,7 +10,7 @@ use anyhow::Context;
 use super::simulate_picture;
 use crate::cli::common::{EventsTo, Input, Problem, Status, pipe_ends};
 use crate::os::{Outlet, clock};
-use crate::runner::events::Event as Told;
+use crate::runner::events::Event as StreamEvent;
 use crate::runner::simulate::Played;
 use crate::time::Tick;
 
@@ -154,7 +154,7 @@ impl Sink {
         Ok(Sink { to: Patient { outlet: to.open()?, end }, name, failed: None })
     }
 
-    pub(super) fn write(&mut self, event: &Told) {
+    pub(super) fn write(&mut self, event: &StreamEvent) {
         if self.failed.is_some() {
             return;
         }

@@ -12,7 +12,7 @@ use super::simulate::{Ready, simulation};
 use super::simulate_silence::explain_silence;
 use crate::cli::common::{Problem, Status, pipe_ends};
 use crate::os::RealWorld;
-use crate::runner::events::{Event as Told, Kind};
+use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::runner::simulate::summary::NeverRun;
 use crate::runner::simulate::times::{Moment, written};
 use crate::runner::simulate::{Place, Play, Seen, Whose};
@@ -153,10 +153,10 @@ fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -
         let problem = Problem::usage(format!("--why: the scenario lasts {length}, and this is {when}"));
         return Err(problem.into());
     }
-    let last: RefCell<Vec<(f64, u64, Told)>> = RefCell::default();
+    let last: RefCell<Vec<(f64, u64, StreamEvent)>> = RefCell::default();
     let silent = simulation(ready, play)?;
     let turn = silent.turn();
-    let mut tell = |at: f64, event: &Told| {
+    let mut tell = |at: f64, event: &StreamEvent| {
         let same = event.slot.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(slot));
         if same && event.kind == Kind::State {
             let mut last = last.borrow_mut();

@@ -5,7 +5,7 @@ use bstr::BString;
 use crate::classad::ClassAd;
 use crate::job::HoldCode;
 use crate::os::clock;
-use crate::runner::starter::{Companion, Seen, UserLog, Wish};
+use crate::runner::starter::{Companion, ControlCommand, Seen, UserLog};
 use crate::shadow::{Action, Ask, Event, Order, Shadow};
 use crate::starter::{LogEvent, Request, Vacate, hold_code};
 use crate::time::{Now, Tick};
@@ -35,7 +35,7 @@ pub(super) struct Onlooker<'w> {
 }
 
 impl Onlooker<'_> {
-    /// Tells the machine something; what of its wishes needs the starter is returned.
+    /// Tells the machine something; what of its commands needs the starter is returned.
     pub(super) fn tell(&mut self, now: Now, event: Event) -> Vec<Request> {
         let mut requests = Vec::new();
         for action in self.shadow.step(now, event) {
@@ -81,26 +81,28 @@ impl Onlooker<'_> {
 }
 
 impl Onlooker<'_> {
-    /// What a wish is to the queue.
-    fn order(wish: Wish) -> Option<Order> {
-        Some(match wish {
-            Wish::Hold(Vacate { reason, code, subcode }) => Order::Hold { reason, code, subcode },
-            Wish::Remove(reason) => Order::Remove(reason),
-            Wish::Release(reason) => Order::Release(reason),
-            Wish::Vacate(None, fast) => Order::vacate(fast),
-            Wish::Vacate(Some(Vacate { reason, code, subcode }), fast) => match (1..1000).contains(&code) {
-                true => Order::Hold { reason, code, subcode },
-                false => Order::Vacate { reason, code, subcode, fast },
-            },
-            Wish::Starter(_) | Wish::Status => return None,
+    /// What a command is to the queue.
+    fn order(command: ControlCommand) -> Option<Order> {
+        Some(match command {
+            ControlCommand::Hold(Vacate { reason, code, subcode }) => Order::Hold { reason, code, subcode },
+            ControlCommand::Remove(reason) => Order::Remove(reason),
+            ControlCommand::Release(reason) => Order::Release(reason),
+            ControlCommand::Vacate(None, fast) => Order::vacate(fast),
+            ControlCommand::Vacate(Some(Vacate { reason, code, subcode }), fast) => {
+                match (1..1000).contains(&code) {
+                    true => Order::Hold { reason, code, subcode },
+                    false => Order::Vacate { reason, code, subcode, fast },
+                }
+            }
+            ControlCommand::Starter(_) | ControlCommand::Status => return None,
         })
     }
 }
 
 impl Companion for Onlooker<'_> {
-    fn ordered(&mut self, now: Now, wish: Wish) -> Result<Vec<Request>, String> {
-        let at_once = matches!(wish, Wish::Vacate(_, true));
-        let Some(order) = Self::order(wish) else { return Err("no job runs just now".to_owned()) };
+    fn ordered(&mut self, now: Now, command: ControlCommand) -> Result<Vec<Request>, String> {
+        let at_once = matches!(command, ControlCommand::Vacate(_, true));
+        let Some(order) = Self::order(command) else { return Err("no job runs just now".to_owned()) };
         if let Some(why) = self.shadow.refuses(&order) {
             return Err(why.to_owned());
         }

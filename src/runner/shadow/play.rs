@@ -18,7 +18,9 @@ use crate::quirks::Quirks;
 use crate::runner::control::Control;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::HookEnvironment;
-use crate::runner::starter::{self, Beside, Companion as _, Finished, Plan, Reply, UserLog, Wish, wish_of};
+use crate::runner::starter::{
+    self, Beside, Companion as _, ControlCommand, Finished, Plan, Reply, UserLog, command_of,
+};
 use crate::shadow::{Action, Event, Hook, Setup, Shadow};
 use crate::starter::{Standing, ending};
 use crate::time::Now;
@@ -231,7 +233,7 @@ impl<'w> Playing<'w> {
         self.onlooker.fast_at = None;
         if let Some(held) = plan.held {
             let now = self.now();
-            drop(self.onlooker.ordered(now, Wish::Vacate(Some(held), false)));
+            drop(self.onlooker.ordered(now, ControlCommand::Vacate(Some(held), false)));
             self.onlooker.fast_at = None;
             self.tell(Event::Ended { exit: None, asked: true, reason: None, last: false });
             return Ok(());
@@ -268,15 +270,15 @@ impl<'w> Playing<'w> {
         };
         let client = said.client;
         let now = self.now();
-        let reply = match wish_of(said) {
-            Ok(Wish::Status) => {
+        let reply = match command_of(said) {
+            Ok(ControlCommand::Status) => {
                 let ad = self.onlooker.shadow.ad();
                 let number = |name| Context::new(self.onlooker.world).my(ad).int(name).unwrap_or(0);
                 let id = format!("{}.{}", number(attr::CLUSTER_ID), number(attr::PROC_ID));
                 Reply::status(&id, self.onlooker.shadow.state())
             }
             // There is no starter that anything could be asked of.
-            Ok(wish) => Reply::of(self.onlooker.ordered(now, wish).map(drop)),
+            Ok(command) => Reply::of(self.onlooker.ordered(now, command).map(drop)),
             Err(error) => Reply::of(Err(error)),
         };
         if let Some(control) = &mut self.control {

@@ -1,6 +1,6 @@
 //! Who looks on while a starter runs a job: the access point's side, where it is played.
 
-use super::control::Wish;
+use super::control::ControlCommand;
 use crate::classad::{ClassAd, format::long};
 use crate::starter::{Action, Event, LogEvent, Notice, Request};
 use crate::time::{Now, Tick};
@@ -35,7 +35,7 @@ pub trait Companion {
     ///
     /// # Errors
     /// It cannot be done, in words for whoever gave it.
-    fn ordered(&mut self, now: Now, wish: Wish) -> Result<Vec<Request>, String>;
+    fn ordered(&mut self, now: Now, command: ControlCommand) -> Result<Vec<Request>, String>;
     /// When it wants to be woken.
     fn wake_at(&self) -> Option<Tick>;
 }

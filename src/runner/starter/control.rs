@@ -103,7 +103,7 @@ pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<Control> {
 
 /// An order that somebody gives for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ControlCommand {
     /// Something that is the starter's own business, whoever else looks on.
     Starter(Request),
     /// The job is held.
@@ -118,12 +118,12 @@ pub enum Wish {
     Status,
 }
 
-impl Wish {
+impl ControlCommand {
     /// What an order means; `uid` is the account of whoever gives it.
     ///
     /// # Errors
     /// An unknown command, or a code that is none, in words for the client.
-    pub fn read(order: &Order, uid: u32) -> Result<Wish, String> {
+    pub fn read(order: &Order, uid: u32) -> Result<ControlCommand, String> {
         if !COMMANDS.contains(&order.command.as_str()) {
             let near = nearest(order.command.to_ascii_lowercase(), COMMANDS).map_or_else(
                 || format!("there are {}", COMMANDS.join(", ")),
@@ -149,14 +149,14 @@ impl Wish {
                 if !(1..1000).contains(&code) {
                     return Err(format!("{code} is no code of a hold: these are 1 to 999"));
                 }
-                Wish::Hold(Vacate { reason: told("via condor_hold"), code, subcode })
+                ControlCommand::Hold(Vacate { reason: told("via condor_hold"), code, subcode })
             }
-            "remove" => Wish::Remove(told("via condor_rm")),
-            "release" => Wish::Release(told("via condor_release")),
-            "suspend" => Wish::Starter(Request::Suspend),
-            "continue" => Wish::Starter(Request::Continue),
-            "update" => Wish::Starter(Request::Update),
-            "status" => Wish::Status,
+            "remove" => ControlCommand::Remove(told("via condor_rm")),
+            "release" => ControlCommand::Release(told("via condor_release")),
+            "suspend" => ControlCommand::Starter(Request::Suspend),
+            "continue" => ControlCommand::Starter(Request::Continue),
+            "update" => ControlCommand::Starter(Request::Update),
+            "status" => ControlCommand::Status,
             word => {
                 let given = order.reason.is_some() || order.code.is_some();
                 let vacate = given.then(|| Vacate {
@@ -164,7 +164,7 @@ impl Wish {
                     code: order.code.unwrap_or(VACATED),
                     subcode,
                 });
-                Wish::Vacate(vacate, word == "hard")
+                ControlCommand::Vacate(vacate, word == "hard")
             }
         })
     }
@@ -175,13 +175,17 @@ impl Wish {
     /// A release: it holds no jobs.
     fn request(self) -> Result<Request, String> {
         Ok(match self {
-            Wish::Starter(request) => request,
-            Wish::Hold(vacate) => Request::Hold(Some(vacate)),
-            Wish::Remove(reason) => Request::Remove(Some(Vacate { reason, code: REMOVED, subcode: 0 })),
-            Wish::Vacate(vacate, false) => Request::Graceful(vacate),
-            Wish::Vacate(vacate, true) => Request::Fast(vacate),
-            Wish::Release(_) => return Err("only a job in a queue can be released: --as shadow".to_owned()),
-            Wish::Status => return Err("'status' is answered, not done".to_owned()),
+            ControlCommand::Starter(request) => request,
+            ControlCommand::Hold(vacate) => Request::Hold(Some(vacate)),
+            ControlCommand::Remove(reason) => {
+                Request::Remove(Some(Vacate { reason, code: REMOVED, subcode: 0 }))
+            }
+            ControlCommand::Vacate(vacate, false) => Request::Graceful(vacate),
+            ControlCommand::Vacate(vacate, true) => Request::Fast(vacate),
+            ControlCommand::Release(_) => {
+                return Err("only a job in a queue can be released: --as shadow".to_owned());
+            }
+            ControlCommand::Status => return Err("'status' is answered, not done".to_owned()),
         })
     }
 }
@@ -192,9 +196,9 @@ impl Live<'_> {
         let Some(control) = &mut self.control else { return };
         let Some(said) = control.readable(token, self.reactor) else { return };
         let client = said.client;
-        let reply = match wish_of(said) {
-            Ok(Wish::Status) => Reply::status(&self.job.id, self.doing),
-            Ok(wish) => Reply::of(self.obey(wish)),
+        let reply = match command_of(said) {
+            Ok(ControlCommand::Status) => Reply::status(&self.job.id, self.doing),
+            Ok(command) => Reply::of(self.obey(command)),
             Err(error) => Reply::of(Err(error)),
         };
         if let Some(control) = &mut self.control {
@@ -204,20 +208,23 @@ impl Live<'_> {
 
     /// Whoever plays the queue decides what an order means for the starter. A slot runner asks when its slot wants it, whether
     /// the job's process is there or not.
-    pub(super) fn obey(&mut self, wish: Wish) -> Result<(), String> {
+    pub(super) fn obey(&mut self, command: ControlCommand) -> Result<(), String> {
         let now = self.now();
-        if matches!(wish, Wish::Starter(Request::Update | Request::Suspend | Request::Continue))
+        if matches!(command, ControlCommand::Starter(Request::Update | Request::Suspend | Request::Continue))
             && self.process.is_none()
             && self.job.private.is_none()
         {
             return Err("no job runs just now".to_owned());
         }
-        match (&mut self.companion, wish) {
+        match (&mut self.companion, command) {
             (
                 Some(companion),
-                wish @ (Wish::Hold(_) | Wish::Remove(_) | Wish::Vacate(..) | Wish::Release(_)),
-            ) => self.events.extend(companion.ordered(now, wish)?.into_iter().map(Event::Asked)),
-            (_, wish) => self.ask(wish.request()?),
+                command @ (ControlCommand::Hold(_)
+                | ControlCommand::Remove(_)
+                | ControlCommand::Vacate(..)
+                | ControlCommand::Release(_)),
+            ) => self.events.extend(companion.ordered(now, command)?.into_iter().map(Event::Asked)),
+            (_, command) => self.ask(command.request()?),
         }
         Ok(())
     }
@@ -227,31 +234,32 @@ impl Live<'_> {
 ///
 /// # Errors
 /// It is no order, in words for the client.
-pub fn wish_of(said: Said) -> Result<Wish, String> {
+pub fn command_of(said: Said) -> Result<ControlCommand, String> {
     let (line, _) = said.request?;
-    Wish::read(&control::request(&line)?, said.uid)
+    ControlCommand::read(&control::request(&line)?, said.uid)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Wish, String> {
-        Wish::read(&control::request(text.as_bytes())?, 0)
+    fn read(text: &str) -> Result<ControlCommand, String> {
+        ControlCommand::read(&control::request(text.as_bytes())?, 0)
     }
 
     #[test]
     fn orders_have_the_words_of_the_tools_that_give_them() {
-        let hold =
-            |reason: &str, code, subcode| Ok(Wish::Hold(Vacate { reason: reason.into(), code, subcode }));
+        let hold = |reason: &str, code, subcode| {
+            Ok(ControlCommand::Hold(Vacate { reason: reason.into(), code, subcode }))
+        };
         assert_eq!(read(r#"{"command": "hold"}"#), hold("via condor_hold (by user root)", 1, 0));
         let own = r#"{"command": "hold", "reason": "no disk", "code": 26, "subcode": -3}"#;
         assert_eq!(read(own), hold("no disk (by user root)", 26, -3));
-        assert_eq!(read(r#"{"command": "soft"}"#), Ok(Wish::Vacate(None, false)));
+        assert_eq!(read(r#"{"command": "soft"}"#), Ok(ControlCommand::Vacate(None, false)));
         let vacate = Vacate { reason: "off we go".into(), code: VACATED, subcode: 0 };
         assert_eq!(
             read(r#"{"command": "hard", "reason": "off we go"}"#),
-            Ok(Wish::Vacate(Some(vacate), true))
+            Ok(ControlCommand::Vacate(Some(vacate), true))
         );
     }
 

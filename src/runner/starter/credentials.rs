@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::control::Wish;
+use super::control::ControlCommand;
 use super::live::Live;
 use super::secrets::{self, Secret};
 use crate::classad::{ClassAd, Context};
@@ -319,7 +319,7 @@ impl Live<'_> {
         ));
         // Nobody can be asked to hold a job that is about to leave, or has left.
         if lack.holds && self.companion.is_some() {
-            drop(self.obey(Wish::Vacate(Some(not_available()), true)));
+            drop(self.obey(ControlCommand::Vacate(Some(not_available()), true)));
         }
     }
 

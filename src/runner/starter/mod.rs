@@ -44,7 +44,7 @@ pub use accounts::{CondorIdsError, condor_identity, condor_ids, in_primary_group
 pub use carriage::{Carriage, CarriageKnobs};
 pub use cleaning::{Cleaned, Cleaner, has_left, is_gone, kill_tree};
 pub use companion::{Companion, Seen};
-pub use control::{COMMANDS, Order, Reply, Wish, ask, listen, wish_of};
+pub use control::{COMMANDS, ControlCommand, Order, Reply, ask, command_of, listen};
 pub use hand_over::{hand_over, handed_length, job_note, take, withdraw};
 pub use job::Job;
 pub use live::{Beside, Finished, SIGNALS, run_with};
