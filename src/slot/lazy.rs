@@ -20,9 +20,11 @@ use super::interface::{HookRun, SlotKey, StarterId};
 use super::rest::{NOW, Passed, back};
 use super::settings::SlotKind;
 use super::single::Slot;
+use super::state::State;
 use super::wants::Wants;
 use crate::classad::AttrName;
 use crate::classad::references::Names;
+use crate::quirks::Quirk;
 use crate::time::{Now, Tick};
 
 /// What is kept for all slots.
@@ -384,15 +386,20 @@ impl ExecutionPoint {
         slot.evaluate(core);
         let lags = slot.latches_lag(core);
         let willing = !slot.is_asking() || slot.is_willing(core);
+        // Willing or not, a slot that preempts tries each second.
+        let tries = slot.state == State::Preempting && !core.has_silently(Quirk::FetchWhenUnable);
+        // Each end of the timer of an unwilling slot sets it anew, to what the delay is then.
+        let keeps_time = willing || tries || slot.delay_stays(core);
         let until = core.watch.end();
         let stays = before == (slot.state, slot.activity, slot.fetching)
             && slot.changed_at != core.now.monotonic_us
-            && !lags;
+            && !lags
+            && keeps_time;
         slot.rest.turn = slot.rest.turn.wrapping_add(1);
         slot.rest.until = if stays { until } else { NOW };
         slot.fetch_seen = core.now.monotonic_us;
         slot.rest.in_vain = stays && willing && slot.is_asking() && slot.would_ask_in_vain(core);
-        slot.rest.unwilling = stays && slot.is_asking() && !willing;
+        slot.rest.unwilling = stays && slot.is_asking() && !willing && !tries;
         if !slot.rest.in_vain
             && let Some(since) = slot.fetching_since.take()
         {

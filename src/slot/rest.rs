@@ -130,6 +130,12 @@ impl Slot {
         }
     }
 
+    /// Whether its timer would be set to the delay that it was set to last.
+    pub(super) fn delay_stays(&self, core: &Core) -> bool {
+        let delay = self.look(core, self.job(), |context| context.int("FetchWorkDelay"));
+        delay.unwrap_or(DEFAULT_DELAY) == self.next_fetch_delay
+    }
+
     /// How things move that its expressions may look at.
     pub(super) fn moving(&self, core: &Core) -> Moving {
         let now = core.now.epoch();
@@ -214,7 +220,7 @@ impl Slot {
         if self.rest.unwilling {
             // Not before START may be true.
             let delay = self.next_fetch_delay.max(1);
-            let set = (alarm.at, Tick(self.fetch_seen));
+            let set = (alarm.at, self.timer_seen());
             return grid.alarm_from(set, (delay, self.delay_ends()), self.rest.until);
         }
         let delay = self.next_fetch_delay;
@@ -268,10 +274,10 @@ impl Slot {
     /// Its timer stands where the polls and updates before `now` have set it.
     fn settle_alarm(&mut self, grid: &Grid, now: Now) {
         let Some(alarm) = self.fetch_at else { return };
-        let last = grid.before(now.tick(), Tick(self.fetch_seen));
+        let last = grid.before(now.tick(), self.timer_seen());
         self.fetch_seen = self.fetch_seen.max(now.monotonic_us.saturating_sub(1));
-        let delay = self.next_fetch_delay.max(1);
         if self.rest.unwilling {
+            let delay = self.next_fetch_delay.max(1);
             let begun = last.map_or(alarm.at, |last| grid.timer_set_at(last, delay, self.delay_ends()));
             let late = now.tick().since(begun);
             let turns = late.as_secs() / u64::try_from(delay).unwrap_or(1)
@@ -279,8 +285,8 @@ impl Slot {
             let turns = if begun >= now.tick() { 0 } else { turns };
             let at = begun.plus(seconds(delay).saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX)));
             self.fetch_at = Some(grid.alarm_at(at));
-        } else if let Some(last) = last.filter(|_| self.is_asked_in_polls() && self.next_fetch_delay > 0) {
-            let left = self.last_fetch_completed + delay - grid.second_of(last.0);
+        } else if let Some(last) = last.filter(|_| self.next_fetch_delay > 0) {
+            let left = self.last_fetch_completed + self.next_fetch_delay - grid.second_of(last.0);
             self.fetch_at = Some(grid.alarm_at(last.plus(seconds(left.max(0)))));
         }
     }
@@ -299,6 +305,11 @@ impl Slot {
             (self.state, self.activity),
             (State::Claimed, Activity::Suspended) | (State::Preempting | State::Matched | State::Drained, _)
         )
+    }
+
+    /// After when polls and updates have set its timer: never where they do not let it ask.
+    fn timer_seen(&self) -> Tick {
+        if self.is_asked_in_polls() { Tick(self.fetch_seen) } else { Tick(u64::MAX) }
     }
 
     /// Whether a poll would let it ask, and nothing else would come of that.

@@ -534,3 +534,21 @@ fn an_expression_for_the_end_of_backfill_may_look_at_the_number_of_a_slot() {
         START_BACKFILL = 'True'\nEVICT_BACKFILL = 'SlotID == 1'\n";
     assert!(same_course(scenario) > 10);
 }
+
+/// What a slot does that no poll lets ask: its timer runs on, by its delay where START is false, and each second where it preempts;
+/// a delay that is an expression may be another one then.
+#[test]
+fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
+    let suspended = "length = '4h'\n[knobs]\nSLOTS_CONNECTED_TO_KEYBOARD = '1'\n[[jobs]]\nruns = '5m'\n[[keyboard]]\naway = '11m'\n\
+        [[event]]\nat = '47m3s'\nknobs = { START = 'KeyboardIdle > 600' }\n[[event]]\nat = '5m'\ncommand = 'suspend'\n";
+    assert!(same_course(suspended) > 10);
+    let preempting = "length = '9h'\n[knobs]\nSTART = '!(CurrentRank > 2 && max({KeyboardIdle, 300}) > 400) =?= true'\n\
+        PREEMPT = '!((time() - JobStart) > 431) =?= true'\nUPDATE_INTERVAL = '77'\nRANK = 'TARGET.RequestMemory'\n\
+        [[jobs]]\nruns = 'exponential 12m'\nleaves = 500\nmemory = [2, 900]\n";
+    assert!(same_course(preempting) > 50);
+    let moving = "length = '4h'\nseed = 2259\nstart = '2026-10-25 00:30:00'\n[knobs]\nPREEMPT = 'LastDrainStartTime =?= undefined'\n\
+        SLOT_TYPE_1_START = '!(ClockDay == 3 || TotalLoadAvg > 0.5) =?= true'\nPOLLING_INTERVAL = '60'\n\
+        FetchWorkDelay = 'ifThenElse(KeyboardIdle > 600, 20, 200)'\n[[jobs]]\nruns = 'uniform 1m 30m'\nleaves = 'exponential 30s'\n\
+        [[load]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\nload = 'uniform 0.1 1.9'\n[[machine]]\ncount = 2\n";
+    assert!(same_course(moving) > 50);
+}
