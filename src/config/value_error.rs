@@ -121,6 +121,14 @@ impl ValueError {
         self
     }
 
+    /// What a user is told: the reference's words, and where the value stands.
+    pub fn told(&self) -> String {
+        match &self.origin {
+            Some(origin) => format!("{self} ({})", origin.told()),
+            None => self.to_string(),
+        }
+    }
+
     /// The line that the reference logs, with the place in its own source; without a line end.
     pub fn reference_line(&self) -> String {
         let line = match self.problem {

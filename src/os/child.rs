@@ -230,15 +230,17 @@ fn enter_session(session: Session) -> Result<(), Failure> {
     }
 }
 
-/// Raw calls: the library's own would try to change all threads of the parent, too.
-fn become_account(identity: &Identity) -> Result<(), Failure> {
+/// Raw calls: the library's own would try to change all threads of the parent, too. `for_good`: without a way back.
+fn become_account(identity: &Identity, for_good: bool) -> Result<(), Failure> {
     let (gid, uid, groups) = (identity.gid, identity.uid, &identity.groups);
+    // The kernel leaves alone what is to be -1.
+    let other = |id: u32| if for_good { id } else { u32::MAX };
     // SAFETY: plain system calls on values that live in the plan.
     unsafe {
         let set = libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr());
         check(set as c_int, Stage::Identity, 0)?;
-        check(libc::syscall(libc::SYS_setresgid, gid, gid, gid) as c_int, Stage::Identity, 1)?;
-        check(libc::syscall(libc::SYS_setresuid, uid, uid, uid) as c_int, Stage::Identity, 2)
+        check(libc::syscall(libc::SYS_setresgid, other(gid), gid, other(gid)) as c_int, Stage::Identity, 1)?;
+        check(libc::syscall(libc::SYS_setresuid, other(uid), uid, other(uid)) as c_int, Stage::Identity, 2)
     }
 }
 
@@ -253,35 +255,28 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
         for (index, &group) in plan.cgroups.iter().enumerate() {
             check(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, Stage::Cgroup, index)?;
         }
-        namespace::mount(plan)?;
-        for (index, (kind, limit)) in shared.limits.iter().enumerate() {
-            check(libc::setrlimit(*kind as libc::__rlimit_resource_t, limit), Stage::Limit, index)?;
-        }
-        if let Some(nice) = plan.nice {
-            check(libc::setpriority(libc::PRIO_PROCESS, 0, nice), Stage::Nice, 0)?;
-        }
         libc::umask(plan.umask);
-    }
-    if let Some(identity) = &plan.identity {
-        become_account(identity)?;
     }
     if plan.waits.is_some() {
         // SAFETY: a plain system call on a set that lives in `shared`. No handler of ours is left.
         let set = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()) };
         check(set, Stage::Execute, 0)?;
     }
-    if let Err(failure) = descriptors(plan) {
-        // What else is wrong is found out before anything is waited for.
-        if failure.errno == libc::EAGAIN && plan.waits.is_none() {
-            // SAFETY: plain system calls on strings of the plan.
-            unsafe {
-                if let Some(cwd) = &plan.cwd {
-                    check(libc::chdir(cwd.as_ptr()), Stage::WorkingDirectory, 0)?;
-                }
-                check(libc::access(plan.program.as_ptr(), libc::X_OK), Stage::Execute, 0)?;
-            }
+    // The files are those of the machine: a mount over their directory does not hide them (`OsProc::StartJob` opens them
+    // before there is a process).
+    let opened = standard_files(plan)?;
+    namespace::mount(plan)?;
+    // SAFETY: plain system calls on values that live in the plan.
+    unsafe {
+        for (index, (kind, limit)) in shared.limits.iter().enumerate() {
+            check(libc::setrlimit(*kind as libc::__rlimit_resource_t, limit), Stage::Limit, index)?;
         }
-        return Err(failure);
+        if let Some(nice) = plan.nice {
+            check(libc::setpriority(libc::PRIO_PROCESS, 0, nice), Stage::Nice, 0)?;
+        }
+    }
+    if let Some(identity) = &plan.identity {
+        become_account(identity, true)?;
     }
     // SAFETY: as above.
     unsafe {
@@ -296,10 +291,44 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
         if let Some(cwd) = &plan.cwd {
             check(libc::chdir(cwd.as_ptr()), Stage::WorkingDirectory, 0)?;
         }
+        if let Some(fifo) = opened {
+            check(libc::access(plan.program.as_ptr(), libc::X_OK), Stage::Execute, 0)?;
+            return Err(fifo);
+        }
         if let Some(marker) = &plan.marker {
             finish_marker(&mut shared.marker, marker, pid);
         }
         check(libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()), Stage::Execute, 0)
+    }
+}
+
+/// Puts the standard files in place with the rights of the account that is to use them. What is given is the failure of a FIFO
+/// whose other end would have to be waited for: what else is wrong is found out before that.
+fn standard_files(plan: &Plan) -> Result<Option<Failure>, Failure> {
+    let opens = plan.standard.iter().any(|one| matches!(one, Standard::Open { .. }));
+    let placed = match plan.identity.as_ref().filter(|_| opens) {
+        None => descriptors(plan),
+        Some(identity) => {
+            become_account(identity, false)?;
+            let placed = descriptors(plan);
+            act_as_ourselves()?;
+            placed
+        }
+    };
+    match placed {
+        Ok(()) => Ok(None),
+        Err(failure) if failure.is_fifo() && plan.waits.is_none() => Ok(Some(failure)),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Takes back the rights that we had. The groups stay: who mounts needs none.
+fn act_as_ourselves() -> Result<(), Failure> {
+    // SAFETY: plain system calls.
+    unsafe {
+        let (uid, gid) = (libc::getuid(), libc::getgid());
+        check(libc::syscall(libc::SYS_setresuid, u32::MAX, uid, u32::MAX) as c_int, Stage::Identity, 2)?;
+        check(libc::syscall(libc::SYS_setresgid, u32::MAX, gid, u32::MAX) as c_int, Stage::Identity, 1)
     }
 }
 

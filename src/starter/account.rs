@@ -98,8 +98,14 @@ impl Asking<'_> {
         value.filter(|value| !value.trim().is_empty())
     }
 
+    /// What is wrong with a knob, and where it stands.
+    fn bad(&self, name: &str, reason: &str) -> Refusal {
+        let place = self.view.raw(name).map(|setting| format!(" ({})", setting.origin.told()));
+        Refusal::Knob { reason: format!("{name}{}: {reason}", place.unwrap_or_default()) }
+    }
+
     fn truth(&self, name: &str, default: bool) -> Result<bool, Refusal> {
-        let read = self.view.boolean(name).map_err(|error| Refusal::Knob { reason: error.to_string() })?;
+        let read = self.view.boolean(name).map_err(|error| Refusal::Knob { reason: error.told() })?;
         Ok(read.map_or(default, |setting| setting.value))
     }
 
@@ -129,8 +135,8 @@ impl Asking<'_> {
                 Some(Value::Int(number)) => number != 0,
                 Some(Value::Real(number)) => number != 0.0,
                 _ => {
-                    let reason = format!("STARTER_ALLOW_RUNAS_OWNER is neither true nor false: {text}");
-                    return Err(Refusal::Knob { reason });
+                    let reason = format!("is neither true nor false: {text}");
+                    return Err(self.bad("STARTER_ALLOW_RUNAS_OWNER", &reason));
                 }
             },
         };
@@ -139,6 +145,10 @@ impl Asking<'_> {
 
     /// Whether a job of a shadow runs as its owner: allowed, wished, and the two machines have the same accounts.
     fn owner_may(&self, told: &mut Vec<String>) -> Result<bool, Refusal> {
+        // Both are read before there is a job (`JICShadow::config`).
+        let trusted = self.view.crufty("TRUST_UID_DOMAIN");
+        let trusted = trusted.map_err(|error| Refusal::Knob { reason: error.told() })?;
+        let trusts_own = self.truth("TRUST_LOCAL_UID_DOMAIN", true)?;
         if !self.allowed()? {
             return Ok(false);
         }
@@ -152,7 +162,7 @@ impl Asking<'_> {
             return Ok(false);
         }
         // The shadow is on this machine.
-        if self.truth("TRUST_LOCAL_UID_DOMAIN", true)? || self.truth("TRUST_UID_DOMAIN", false)? {
+        if trusts_own || trusted.is_some_and(|setting| setting.value) {
             return Ok(true);
         }
         if is_in_domain(&host, &own) {
@@ -205,11 +215,9 @@ impl Asking<'_> {
             told.push(format!("{OLD} and {PATTERN} are both set: {OLD} is ignored"));
         }
         let whole = [b"^", pattern.as_slice(), b"$"].concat();
-        let regex = Regex::compile(&whole, Options::NONE)
-            .map_err(|error| Refusal::Knob { reason: format!("{PATTERN}: '{pattern}': {error}") })?;
-        regex
-            .is_match(name)
-            .map_err(|error| Refusal::Knob { reason: format!("{PATTERN}: '{pattern}': {error}") })
+        let bad = |error: &dyn std::fmt::Display| self.bad(PATTERN, &format!("'{pattern}': {error}"));
+        let regex = Regex::compile(&whole, Options::NONE).map_err(|error| bad(&error))?;
+        regex.is_match(name).map_err(|error| bad(&error))
     }
 }
 
@@ -221,7 +229,8 @@ fn up_to_domain(user: &[u8]) -> BString {
 /// Whether a host's name lies in a domain (`host_in_domain`).
 fn is_in_domain(host: &[u8], domain: &[u8]) -> bool {
     let Some(start) = host.len().checked_sub(domain.len()) else { return false };
-    host[start..].eq_ignore_ascii_case(domain) && (start == 0 || host[start - 1] == b'.')
+    host[start..].eq_ignore_ascii_case(domain)
+        && (start == 0 || host[start - 1] == b'.' || domain.starts_with(b"."))
 }
 
 #[cfg(test)]
@@ -239,6 +248,7 @@ mod tests {
     #[test]
     fn a_host_lies_in_a_domain_at_a_dot_only() {
         assert!(is_in_domain(b"a.b.org", b"B.org") && is_in_domain(b"b.org", b"b.org"));
+        assert!(is_in_domain(b"a.b.org", b".b.org") && is_in_domain(b".b.org", b".b.org"));
         assert!(!is_in_domain(b"ab.org", b"b.org") && !is_in_domain(b"org", b"b.org"));
     }
 }

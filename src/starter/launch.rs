@@ -140,6 +140,9 @@ impl Starter<'_> {
 
     /// Why nothing is bound over a directory of the machine.
     fn unbound(&self, target: &Path, world: &dyn World) -> Option<&'static str> {
+        if !target.is_absolute() {
+            return Some("it is no path from / on");
+        }
         // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is bound next.
         if self.setup.scratch.starts_with(target) {
             return Some("the scratch directory lies below it (EXECUTE)");

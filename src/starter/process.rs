@@ -233,6 +233,12 @@ fn renice(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, Sta
     Ok(i32::try_from(nice.clamp(0, 19)).unwrap_or(19))
 }
 
+/// The soft limit of the stack that `StackSize` asks for; `None`: none. As the kernel takes a number below 0, for a very large
+/// one.
+pub fn stack_limit(ad: &ClassAd, world: &dyn World) -> Option<u64> {
+    Context::new(world).my(ad).int("StackSize").filter(|size| *size != 0).map(i64::cast_unsigned)
+}
+
 /// Limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`; the rest is lifted
 /// as far as the hard limits allow (`Starter::Init`).
 fn limits(about: &Publication<'_>) -> Vec<Limit> {
@@ -241,7 +247,7 @@ fn limits(about: &Publication<'_>) -> Vec<Limit> {
         Some(size) => u64::try_from(size).ok(),
         None => Some(0),
     };
-    let stack = context().int("StackSize").and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
+    let stack = stack_limit(about.ad, about.world);
     let mut limits = vec![
         Limit { kind: LimitKind::Core, soft: core, hard: core },
         Limit { kind: LimitKind::Stack, soft: stack, hard: None },
@@ -262,7 +268,7 @@ fn limits(about: &Publication<'_>) -> Vec<Limit> {
 }
 
 /// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. An
-/// expression over the job's ad, or where it begins with none (as a path does) a plain list. The runner leaves out what is no directory.
+/// expression over the job's ad, or where it begins with none (as a path does) a plain list. Who starts the job leaves out what is no directory.
 /// `None`: nothing is set; a list of which nothing can be bound is another thing.
 ///
 /// # Errors
@@ -297,7 +303,7 @@ pub fn mounts(
     }
     let mut mounts: Vec<(PathBuf, PathBuf)> = Vec::new();
     for target in list::split(&value).map(path) {
-        if target.is_absolute() && mounts.iter().all(|(_, known)| *known != target) {
+        if mounts.iter().all(|(_, known)| *known != target) {
             let inside = target.strip_prefix("/").unwrap_or(&target);
             mounts.push((scratch.join(inside), target));
         }

@@ -124,13 +124,14 @@ fn directories_that_stay_the_machines_are_told_of() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
-    let place = Place::new().knob("MOUNT_UNDER_SCRATCH = /opt,/nosuch,/etc/hostname,/tmp");
+    let place = Place::new().knob("MOUNT_UNDER_SCRATCH = /opt,opt,/nosuch,/etc/hostname,/tmp");
     for options in [&["--dry-run"][..], &[]] {
         let place =
             Place { options: options.iter().map(|word| (*word).to_owned()).collect(), ..place_like(&place) };
         let ran = place.run(&shell("exit 0"));
         let all = format!("{}{}", ran.ad, ran.told);
         for (target, why) in [
+            ("opt", "it is no path from / on"),
             ("/nosuch", "it is no directory"),
             ("/etc/hostname", "it is no directory"),
             ("/tmp", "the scratch directory lies"),

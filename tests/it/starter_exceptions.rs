@@ -144,7 +144,41 @@ fn by_default_a_bad_knob_is_told_before_anything_happens() {
         let ran = place.run(&shell("exit 3"));
         assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (3, "", 0), "{knob}: {}", ran.told);
         let name = knob.split(' ').next().unwrap();
-        assert!(ran.told.contains(name), "{knob}: {}", ran.told);
+        // With the place: on b25a4da there was none.
+        assert!(ran.told.contains(name) && ran.told.contains(", line "), "{knob}: {}", ran.told);
+    }
+    if nix::unistd::geteuid().is_root() {
+        for (knob, what) in [
+            ("DEDICATED_EXECUTE_ACCOUNT_REGEXP = (", "'(': missing closing parenthesis"),
+            ("STARTER_ALLOW_RUNAS_OWNER = 1 +", "is neither true nor false: 1 +"),
+            ("TRUST_UID_DOMAIN = perhaps", "is not a valid boolean (\"perhaps\")"),
+            ("TRUST_LOCAL_UID_DOMAIN = perhaps", "is not a valid boolean (\"perhaps\")"),
+        ] {
+            let ran = Place::new().knob(knob).option(&["--as", "shadow"]).run(&shell("exit 3"));
+            let name = knob.split(' ').next().unwrap();
+            assert!(
+                ran.told.contains(name) && ran.told.contains(what) && ran.told.contains(", line "),
+                "{knob}: {}",
+                ran.told
+            );
+            assert!(!ran.ad.contains("ExitCode = 3"), "{knob}: {}", ran.ad);
+        }
+    }
+}
+
+/// As the kernel takes them: 25.14 hands a number below 0 on as a very large one, and -1 is no limit.
+#[test]
+fn a_stack_below_nothing_is_a_very_large_one() {
+    for (size, soft) in
+        [("-1", "unlimited"), ("-5", "18014398509481983"), ("0", "unlimited"), ("8388608", "8192")]
+    {
+        let place = Place::new();
+        let ran = place.run(&format!("{}\nOut = \"out\"\nStackSize = {size}", shell("ulimit -Ss")));
+        // A hard limit of whoever runs this keeps it lower.
+        let hard = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_STACK).unwrap().1;
+        if hard == nix::sys::resource::RLIM_INFINITY {
+            assert_eq!(read(&place, "iwd/out").trim(), soft, "{size}: {}", ran.told);
+        }
     }
 }
 

@@ -301,6 +301,39 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
     assert!(none.is_empty() && told.contains("SOFT_UID_DOMAIN does not help"), "{told}");
 }
 
+/// Where a directory of the machine is covered by one of the job's own, its standard files are the machine's all the same: 25.14
+/// opens them before there is a process. On b25a4da they were the job's own, and gone with it.
+#[test]
+fn standard_files_below_a_directory_of_the_jobs_own_are_the_machines() {
+    if !may() {
+        return;
+    }
+    let mut place = place("");
+    let covered = place.path("covered");
+    fs::create_dir_all(covered.join("deep")).unwrap();
+    place.give("covered");
+    fs::write(covered.join("in"), "given\n").unwrap();
+    place = place.knob(&format!("MOUNT_UNDER_SCRATCH = {}", covered.display()));
+    let files = |names: &[(&str, &str)]| {
+        let line = |(name, file): &(&str, &str)| format!("\n{name} = \"{}\"", covered.join(file).display());
+        names.iter().map(line).collect::<String>()
+    };
+    let script = format!("cat; ls {} >&2", covered.display());
+    let ran = place.run(&(shell(&script) + &files(&[("In", "in"), ("Out", "out"), ("Err", "err")])));
+    let read = |name: &str| fs::read_to_string(covered.join(name)).unwrap_or_default();
+    assert_eq!((read("out").as_str(), read("err").as_str()), ("given\n", ""), "{}", ran.told);
+    // The job's account opens them, and not root.
+    fs::write(covered.join("roots"), "").unwrap();
+    fs::set_permissions(covered.join("roots"), fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = place.run(&(shell("echo no") + &files(&[("Out", "roots")])));
+    assert!(ran.told.contains("roots' as standard output: Permission denied (errno 13)"), "{}", ran.told);
+    // Where it begins is looked up in what it sees.
+    let iwd = format!("\nIwd = \"{}\"", covered.join("deep").display());
+    let ran = place.run(&(shell("exit 0") + &iwd + &files(&[("Out", "made")])));
+    assert!(ran.told.contains("Cannot access initial working directory"), "{}", ran.told);
+    assert!(covered.join("made").exists(), "{}", ran.told);
+}
+
 /// A place where there can be no PID namespaces: in a user namespace of its own, whose limit is 0.
 #[test]
 fn a_job_for_which_no_pid_namespace_can_be_made_runs_without_and_that_is_said() {

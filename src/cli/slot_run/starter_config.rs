@@ -53,7 +53,7 @@ impl StarterConfig {
             Config::attempt(world, &who, &self.options.load_options(CommandPolicy::BOUNDED));
         self.verdict = match error {
             Some(error) => Err(error.to_string()),
-            None if self.knobs => check_knobs(&config.view(world), world).map_err(|error| error.to_string()),
+            None if self.knobs => check_knobs(&config.view(world), world).map_err(|error| error.told()),
             None => Ok(()),
         };
         let mut paths = paths(&config, world);

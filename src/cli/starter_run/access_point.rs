@@ -152,7 +152,7 @@ impl Run<'_> {
         if let Err(error) = plan(request(setup.ad.clone()), view) {
             return self.refused(&error, session);
         }
-        let unreadable = |error: ValueError| Problem::unreadable(error.to_string());
+        let unreadable = |error: ValueError| Problem::unreadable(error.told());
         let patience = local.then(|| Patience::read(view)).transpose().map_err(unreadable)?;
         let play = self.prepared(setup, request, session)?;
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
@@ -199,14 +199,13 @@ impl Run<'_> {
         if let Some(complaint) = &found.complaint {
             session.warn(complaint);
         }
-        let (policy, told) =
-            PolicyKnobs::read(view).map_err(|error| Problem::unreadable(error.to_string()))?;
+        let (policy, told) = PolicyKnobs::read(view).map_err(|error| Problem::unreadable(error.told()))?;
         if !self.cli.output.quiet {
             told.iter().for_each(|line| session.warn(line));
         }
         let address = BString::from(format!("<{}:0>", world.ip_address()));
-        let settings = LogSettings::read(view, self.log_file()?)
-            .map_err(|error| Problem::unreadable(error.to_string()))?;
+        let settings =
+            LogSettings::read(view, self.log_file()?).map_err(|error| Problem::unreadable(error.told()))?;
         let log = UserLog::of_queue(&Opening {
             ad: &ad,
             job: &queue_info(&ad, world),

@@ -12,8 +12,8 @@ use crate::classad::Value;
 use crate::config::View;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::starter::{CarriageKnobs, Probing, condor_identity};
+use crate::starter::JavaKnobs;
 use crate::starter::container::ContainerKnobs;
-use crate::starter::{JavaKnobs, StartFailure};
 use crate::transfer::Plugins;
 use crate::world::World;
 
@@ -24,7 +24,7 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     let view = config.view(&world);
     let flag = |name: &str, usual: bool| match view.boolean(name) {
         Ok(set) => Ok(set.map_or(usual, |setting| setting.value)),
-        Err(error) => Err(Problem::unreadable(StartFailure::of_setting(&error).reason())),
+        Err(error) => Err(Problem::unreadable(error.told())),
     };
     let networking = !flag("NO_JOB_NETWORKING", false)?;
     let urls = flag("ENABLE_URL_TRANSFERS", true)?;
@@ -47,11 +47,11 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     ] {
         writeln!(stdout, "{name} = {}", if value { "True" } else { "False" })?;
     }
-    let knobs = ContainerKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let knobs = ContainerKnobs::read(&view).map_err(|error| Problem::unreadable(error.told()))?;
     let daemon = if world.effective_uid() == 0 { condor_identity(&view, &world) } else { None };
     let environment = DaemonEnvironment::of_program(&world, &cli.config.choice());
     let probing = Probing::new(&environment, daemon.as_ref(), &world);
-    let java_knobs = JavaKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let java_knobs = JavaKnobs::read(&view).map_err(|error| Problem::unreadable(error.told()))?;
     let mut found = probing.java(&java_knobs).context("cannot ask java")?;
     found.push(("HasVM", Value::Bool(false)));
     found.push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
@@ -86,7 +86,7 @@ fn plugin_methods(
     session: &Session,
     world: &dyn World,
 ) -> anyhow::Result<BString> {
-    let knobs = CarriageKnobs::read(view, None).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let knobs = CarriageKnobs::read(view, None).map_err(|error| Problem::unreadable(error.told()))?;
     let mut plugins = Plugins::default();
     for path in &knobs.plugins {
         let printed = probing.plugin(path, knobs.ask_limit).context("cannot ask plugins")?;

@@ -106,7 +106,7 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;
     let view = config.view(&world);
-    let unreadable = |error: ValueError| Problem::unreadable(error.to_string());
+    let unreadable = |error: ValueError| Problem::unreadable(error.told());
     let knobs = ContainerKnobs::read(&view).map_err(unreadable)?;
     let group = VolumeGroup::read(&view).map_err(unreadable)?;
     let base =
@@ -224,7 +224,7 @@ impl Run<'_> {
 
     /// The end of a run whose knobs are wrong.
     pub(super) fn refused(&self, error: &ValueError, session: &Session) -> anyhow::Result<Status> {
-        let problem = Problem::unreadable(error.to_string()).into();
+        let problem = Problem::unreadable(error.told()).into();
         if !self.quirks().has(Quirk::StarterExceptions) {
             return Err(problem);
         }

@@ -33,7 +33,7 @@ use crate::starter::hooks::{self, Found};
 use crate::starter::logical_volume::VolumeKnobs;
 use crate::starter::not_done::With;
 use crate::starter::virtual_machine::{self, VmPlace};
-use crate::starter::{Hooks, JobInfo, Overrides, Refusal, Setup, Starter, Vacate, job_info};
+use crate::starter::{Hooks, JobInfo, Overrides, Refusal, Setup, Starter, Vacate, job_info, process};
 use crate::transfer::Wishes;
 use crate::world::World;
 
@@ -359,7 +359,6 @@ impl<'w, 'v> Planning<'w, 'v> {
         self.warnings.extend(self.told_of_log());
         let (request, settings) = (&self.request, &self.knobs.settings);
         let (world, quirks) = (request.world, request.quirks);
-        let stack = Context::new(world).my(&request.ad).int("StackSize");
         let log_directory = self.view.string("LOG").ok().flatten();
         let log_directory = log_directory.filter(|_| quirks.has(Quirk::HupMovesHooks));
         let job = self.job.as_ref();
@@ -373,7 +372,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             identity: self.hook_identity.clone(),
             hook_environment: request.environment.for_hooks(quirks),
             hook_limits: hook_limits::of_daemon(self.view),
-            hook_stack: stack.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0),
+            hook_stack: process::stack_limit(&request.ad, world),
             output_limit: self.knobs.output_limit,
             quirks,
             environment: request.environment.variables().to_vec(),

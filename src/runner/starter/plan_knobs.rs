@@ -76,7 +76,7 @@ impl Refuses {
     ) -> Result<T, ValueError> {
         match read {
             Err(error) if self.accepted => {
-                self.reason.get_or_insert(Refusal::Knob { reason: error.to_string() });
+                self.reason.get_or_insert(Refusal::Knob { reason: error.told() });
                 Ok(instead())
             }
             read => read,
