@@ -323,11 +323,50 @@ fn names(about: &Publication<'_>) -> (String, String) {
 }
 
 fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
+    let (mib, because) = memory_given(about, plan);
+    plan.memory_mib = mib;
+    let because = match about.settings.groups.policy.as_slice() {
+        b"hard" => {
+            spec.memory = positive(mib);
+            because
+        }
+        b"custom" => custom_memory(about, plan, spec),
+        // `none`, and whatever else stands there, the `soft` of old manuals too.
+        other => {
+            if other != b"none" {
+                let line = format!(
+                    "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no limit of memory; the words are hard, custom and none",
+                    other.as_bstr()
+                );
+                plan.told.push(("memory-limit-policy", line));
+            }
+            "CGROUP_MEMORY_LIMIT_POLICY"
+        }
+    };
+    if let Some(bytes) = spec.memory {
+        let value = format!("{bytes} bytes");
+        plan.because.push(GroupLimit { of: "memory", value: value.clone(), because });
+        if about.settings.groups.no_swap {
+            spec.memory_and_swap = Some(bytes);
+            let because = "DISABLE_SWAP_FOR_JOB";
+            plan.because.push(GroupLimit { of: "memory and swap space", value, because });
+        }
+    }
+    least_memory(about, plan, spec);
+}
+
+/// MiB as bytes; nothing and less limit nothing.
+fn positive(mib: i64) -> Option<u64> {
+    u64::try_from(mib).ok().filter(|mib| *mib > 0).map(|mib| mib.saturating_mul(MIB))
+}
+
+/// How many MiB the job was given, and by what.
+fn memory_given(about: &Publication<'_>, plan: &mut GroupPlan) -> (i64, &'static str) {
     let knobs = &about.settings.groups;
     let of_slot = Context::new(about.world).my(about.machine).int(attr::MEMORY);
     let of_job = Context::new(about.world).my(about.ad).int(attr::REQUEST_MEMORY);
     let by_request = knobs.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited);
-    let (mib, because) = match (of_slot, of_job) {
+    match (of_slot, of_job) {
         (Some(mib), _) => (mib, "Memory of the slot"),
         (None, Some(mib)) if by_request => {
             if !knobs.enforced_by_request && knobs.policy == "hard" {
@@ -337,58 +376,31 @@ fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
             (mib, "RequestMemory")
         }
         _ => (0, "Memory of the slot"),
-    };
-    plan.memory_mib = mib;
-    let positive =
-        |mib: i64| u64::try_from(mib).ok().filter(|mib| *mib > 0).map(|mib| mib.saturating_mul(MIB));
-    let because = match knobs.policy.as_slice() {
-        b"hard" => {
-            spec.memory = positive(mib);
-            because
-        }
-        b"custom" => {
-            let limit = knobs.hard.as_ref().and_then(|setting| plan.number(about, (HARD, setting, i64::MIN)));
-            spec.memory = limit.and_then(positive);
-            let line = match (&knobs.hard, limit) {
-                (None, _) => Some(format!(
-                    "CGROUP_MEMORY_LIMIT_POLICY is custom and {HARD} is not set: no limit of memory"
-                )),
-                (Some(setting), Some(number)) if spec.memory.is_none() => {
-                    Some(format!("{} gives {number}: no limit of memory", shown(HARD, setting)))
-                }
-                _ => None,
-            };
-            plan.told.extend(line.map(|line| ("custom-memory-limit", line)));
-            HARD
-        }
-        // `none`, and whatever else stands there, the `soft` of old manuals too.
-        other => {
-            if other != b"none" {
-                plan.told.push((
-                    "memory-limit-policy",
-                    format!(
-                        "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no limit of memory; the words are hard, custom and none",
-                        other.as_bstr()
-                    ),
-                ));
-            }
-            "CGROUP_MEMORY_LIMIT_POLICY"
-        }
-    };
-    if let Some(bytes) = spec.memory {
-        plan.because.push(GroupLimit { of: "memory", value: format!("{bytes} bytes"), because });
-        if knobs.no_swap {
-            spec.memory_and_swap = Some(bytes);
-            let value = format!("{bytes} bytes");
-            plan.because.push(GroupLimit {
-                of: "memory and swap space",
-                value,
-                because: "DISABLE_SWAP_FOR_JOB",
-            });
-        }
     }
+}
+
+/// The limit that CGROUP_HARD_MEMORY_LIMIT_EXPR gives.
+fn custom_memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) -> &'static str {
+    let hard = &about.settings.groups.hard;
+    let limit = hard.as_ref().and_then(|setting| plan.number(about, (HARD, setting, i64::MIN)));
+    spec.memory = limit.and_then(positive);
+    let line = match (hard, limit) {
+        (None, _) => {
+            Some(format!("CGROUP_MEMORY_LIMIT_POLICY is custom and {HARD} is not set: no limit of memory"))
+        }
+        (Some(setting), Some(number)) if spec.memory.is_none() => {
+            Some(format!("{} gives {number}: no limit of memory", shown(HARD, setting)))
+        }
+        _ => None,
+    };
+    plan.told.extend(line.map(|line| ("custom-memory-limit", line)));
+    HARD
+}
+
+/// The memory that is kept for the job.
+fn least_memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
     // 25.14 asks this one first.
-    let Some(setting) = &knobs.low else { return };
+    let Some(setting) = &about.settings.groups.low else { return };
     let earlier = plan.failure.take();
     let low = plan.number(about, (LOW, setting, 0));
     plan.failure = plan.failure.take().or(earlier);
@@ -399,10 +411,8 @@ fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
             plan.because.push(GroupLimit { of: "memory left to it", value, because: LOW });
         }
         (None, Some(number)) if number < 0 => {
-            plan.told.push((
-                "low-memory-limit",
-                format!("{} gives {number}: no memory is kept for the job", shown(LOW, setting)),
-            ));
+            let line = format!("{} gives {number}: no memory is kept for the job", shown(LOW, setting));
+            plan.told.push(("low-memory-limit", line));
         }
         _ => {}
     }

@@ -347,33 +347,24 @@ impl Tool<'_> {
                     true
                 }
             });
-            match choice {
-                Choice::NotCandidate => {}
-                Choice::Stopped => {
-                    let text = format!(
-                        "JobRouter: Reached maximum managed jobs ({}).  Skipping further searches for candidate jobs.\n",
-                        knobs.max_jobs
-                    );
-                    log.line(text.as_bytes());
-                    return Ok(Ok(()));
-                }
+            let skips = "Skipping further searches for candidate jobs.";
+            let text = match choice {
+                Choice::NotCandidate => continue,
+                Choice::Stopped => format!("Reached maximum managed jobs ({}).  {skips}", knobs.max_jobs),
                 Choice::AllFull => {
-                    let text = format!(
-                        "JobRouter: all routes are full ({} managed jobs).  Skipping further searches for candidate jobs.\n",
-                        candidates.len()
-                    );
-                    log.line(text.as_bytes());
-                    break;
+                    format!("all routes are full ({} managed jobs).  {skips}", candidates.len())
                 }
-                Choice::NoRoute => {
-                    log.line(format!("JobRouter: no route found for src={key}\n").as_bytes());
-                }
+                Choice::NoRoute => format!("no route found for src={key}"),
                 Choice::Route(at) => {
-                    let name = &table.routes[at].name;
-                    let text = format!("JobRouter: Found candidate job src={key},route={name}\n");
-                    log.line(text.as_bytes());
                     candidates.insert(key.clone(), (at, job));
+                    format!("Found candidate job src={key},route={}", table.routes[at].name)
                 }
+            };
+            log.line(format!("JobRouter: {text}\n").as_bytes());
+            match choice {
+                Choice::Stopped => return Ok(Ok(())),
+                Choice::AllFull => break,
+                _ => {}
             }
         }
         log.line(format!("JobRouter: {} candidate jobs found\n", candidates.len()).as_bytes());

@@ -25,7 +25,7 @@ use crate::runner::slot::{
     hook_account, journal_error, make_state_directory, run as run_live, state_directory,
 };
 use crate::runner::starter::Cleaner;
-use crate::slot::{ExecutionPoint, Surroundings, configure};
+use crate::slot::{ExecutionPoint, Settings, Surroundings, configure};
 use crate::starter::container::ContainerKnobs;
 use crate::starter::job_source::KeywordError;
 use crate::starter::volume_group::VolumeGroup;
@@ -90,16 +90,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         }
         warnings.extend(clean_execute(execute, quirks));
     }
-    if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.child_default.is_none()) {
-        let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
-        warnings.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
-    }
-    // What another starter does nobody knows here.
-    let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
-    warnings.extend(NotDone::of(&view).lines(&view, ours));
-    if settings.backfill.is_some_and(|backfill| !backfill.dead) {
-        warnings.extend(odd_client(&config, &*world));
-    }
+    warnings.extend(odd_settings(&config, &*world, &settings, starter.foreign));
     let (control, unheard) = control_socket(cli, log.as_deref());
     warnings.extend(unheard);
     load::warn(session, &warnings);
@@ -141,6 +132,23 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         }
         RunError::Reactor(_) => error.into(),
     })
+}
+
+/// What is asked for and will not be done, or leads nowhere.
+fn odd_settings(config: &Config, world: &dyn World, settings: &Settings, foreign: bool) -> Vec<String> {
+    let view = config.view(world);
+    let mut odd = Vec::new();
+    if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.child_default.is_none()) {
+        let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
+        odd.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
+    }
+    // What another starter does nobody knows here.
+    let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };
+    odd.extend(NotDone::of(&view).lines(&view, ours));
+    if settings.backfill.is_some_and(|backfill| !backfill.dead) {
+        odd.extend(odd_client(config, world));
+    }
+    odd
 }
 
 /// What is to be said of the job of the backfill client, once: starters are started again and again.
