@@ -653,4 +653,12 @@ fn a_lost_host_gives_its_jobs_back() {
         let path = entry.path();
         assert!(!String::from_utf8_lossy(&text).contains(ours), "'{}' is left behind", path.display());
     }
+    // And so did the control groups of its jobs: on b25a4da they stayed.
+    let name = ours.replace('/', "_");
+    let directories = |path: &std::path::Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+    for hierarchy in directories("/sys/fs/cgroup".as_ref()) {
+        let left = directories(&hierarchy.path().join("htcondor"));
+        let left = left.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        assert_eq!(left.filter(|one| one.starts_with(&name)).collect::<Vec<_>>(), Vec::<String>::new());
+    }
 }
