@@ -110,13 +110,19 @@ impl ExecutionPoint {
                 | Event::StarterExited { .. }
                 | Event::Asks { .. }
         );
-        if ended && self.alarms_are_due() {
-            self.tick();
+        if ended {
+            if self.alarms_are_due() {
+                self.tick();
+            }
+            self.timers_are_over();
         }
         self.touch_for(&event);
         match event {
             Event::Start => self.start(),
-            Event::Tick => self.tick(),
+            Event::Tick => {
+                self.tick();
+                self.timers_are_over();
+            }
             Event::HookEnded { run, stdout, cut } => {
                 if let Some(key) = self.fetching_with(run) {
                     self.fetch_ended(key, &stdout, cut);

@@ -46,8 +46,10 @@ pub(super) struct Lazy {
     pub grid: Grid,
     /// How many slots are looked at in polls.
     polled: usize,
+    /// The moment whose timers have had their turn.
+    pub timers_over: Tick,
     /// Slots that ask in vain, since they were last told of.
-    waiting: Vec<(SlotKey, Tick, u32)>,
+    pub waiting: Vec<(SlotKey, Tick, u32)>,
     /// Fetches that were counted only.
     pub silent: u64,
     /// Which slot a call or a starter belongs to.
@@ -87,6 +89,7 @@ impl ExecutionPoint {
             all_touched: true,
             grid: Grid::default(),
             polled: 0,
+            timers_over: Tick(0),
             waiting: Vec::new(),
             silent: 0,
             fetches: FxHashMap::default(),
@@ -175,7 +178,7 @@ impl ExecutionPoint {
         if !grid.is_same_as(&lazy.grid) {
             // The polls that rested slots would have seen are others from now on.
             for slot in self.slots.values_mut() {
-                let passed = slot.passed(lazy.last, self.core.now);
+                let passed = slot.passed(&lazy, self.core.now);
                 lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, passed);
             }
             lazy.grid = grid;
@@ -377,6 +380,14 @@ impl ExecutionPoint {
         }
     }
 
+    /// All timers that have run out by this moment have had their turn: those of slots that rest, too.
+    pub(super) fn timers_are_over(&mut self) {
+        let now = self.core.now.tick();
+        if let Some(lazy) = &mut self.core.lazy {
+            lazy.timers_over = now;
+        }
+    }
+
     /// Policy is asked about a slot; if it stays as it is, it rests as long as that holds.
     pub(super) fn look_at(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
@@ -419,6 +430,7 @@ impl ExecutionPoint {
         let unheard = is_quiet && !self.core.lazy.as_deref().is_some_and(is_fetch) && !self.alarms_are_due();
         if unheard {
             self.core.hooks_running.remove(&run);
+            self.timers_are_over();
         }
         unheard
     }
@@ -432,38 +444,6 @@ impl ExecutionPoint {
             lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(core.now));
         }
         slot.asks_now(core, &grid)
-    }
-
-    /// Slots that have begun to ask in vain: when the next call of each ends, and a number that says whether it still asks.
-    pub fn take_waiting(&mut self) -> Vec<(SlotKey, Tick, u32)> {
-        self.core.lazy.as_mut().map(|lazy| std::mem::take(&mut lazy.waiting)).unwrap_or_default()
-    }
-
-    /// When the next call of a slot that asks in vain ends, at or after `now`. `None` when it does not any more.
-    pub fn asks_next(&mut self, key: SlotKey, turn: u32, now: Now) -> Option<Tick> {
-        let slot = self.slots.get_mut(&key).filter(|slot| slot.rest.in_vain && slot.rest.turn == turn)?;
-        let lazy = self.core.lazy.as_mut()?;
-        if slot.never_asks() {
-            return None;
-        }
-        lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(now));
-        let begins = match slot.fetching_since {
-            Some(since) => Some(since.tick()),
-            None => slot.next_fetch(&lazy.grid),
-        };
-        begins.map(|begins| begins.plus(lazy.fetch))
-    }
-
-    /// How many fetches were counted only, up to the end `since` microseconds after `begun`; what begins then is made.
-    pub fn silent_fetches(&mut self, begun: Now, since: u64) -> u64 {
-        let end = begun.plus(Duration::from_micros(since + 1));
-        let Some(lazy) = &mut self.core.lazy else { return 0 };
-        for slot in self.slots.values_mut() {
-            lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(end));
-            // One that is under way at the end was called, too.
-            lazy.silent += u64::from(slot.fetching_since.take().is_some());
-        }
-        lazy.silent
     }
 }
 

@@ -14,6 +14,7 @@ pub mod configure;
 mod conflicts;
 mod consumption;
 mod core;
+mod counted;
 pub mod cron_ads;
 mod cron_merge;
 pub mod cron_schedule;

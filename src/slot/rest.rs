@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::core::Core;
 use super::fetch::DEFAULT_DELAY;
 use super::grid::Grid;
+use super::lazy::Lazy;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -36,7 +37,7 @@ pub(super) struct Rest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passed {
     pub now: Now,
-    /// Whether it would have seen a poll of this moment, too.
+    /// Whether it would have seen a poll of this moment, or the end of its timer in it, too.
     pub polled: bool,
 }
 
@@ -152,10 +153,11 @@ impl Slot {
         }
     }
 
-    /// Up to when it would have seen polls: a poll that was made `last`, now, is one of them unless it was looked at itself.
-    pub(super) fn passed(&self, last: Now, now: Now) -> Passed {
-        let rested = last.monotonic_us == now.monotonic_us && self.fetch_seen != now.monotonic_us;
-        Passed { now, polled: rested }
+    /// Up to when it would have seen polls and its timer: a poll that was made now is one of them unless it was looked at itself, and
+    /// so is this moment once all timers have had their turn.
+    pub(super) fn passed(&self, lazy: &Lazy, now: Now) -> Passed {
+        let is_over = [lazy.last.tick(), lazy.timers_over].contains(&now.tick());
+        Passed { now, polled: is_over && self.fetch_seen != now.monotonic_us }
     }
 
     /// It is as it would be had it been looked at all the time; the next poll looks at it.
@@ -169,7 +171,7 @@ impl Slot {
     pub(super) fn wake_quietly(&mut self, core: &mut Core) -> Option<Now> {
         let lazy = core.lazy.as_mut()?;
         let fetch = lazy.fetch;
-        let passed = self.passed(lazy.last, core.now);
+        let passed = self.passed(lazy, core.now);
         lazy.silent += self.catch_up(&lazy.grid, fetch, passed);
         let last = lazy.last;
         if self.rest.until != NOW && core.wants.moving && self.rest.made < last.monotonic_us {

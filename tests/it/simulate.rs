@@ -552,3 +552,12 @@ fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
         [[load]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\nload = 'uniform 0.1 1.9'\n[[machine]]\ncount = 2\n";
     assert!(same_course(moving) > 50);
 }
+
+/// Of one moment, timers come before what ends in it, also that of a slot that rests since its START is false: it asks when its
+/// next delay is over, though the end has made its START true.
+#[test]
+fn a_timer_that_runs_out_in_the_moment_of_an_end_comes_first() {
+    let scenario = "length = '4h'\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\n\
+        START = '(Cpus > 1 || AcceptedWhileDraining) =?= true'\n[[jobs]]\ncount = 60\nmemory = [2, 4]\ncpus = [1, 2]\ndisk = 1\n";
+    assert!(same_course(scenario) > 100);
+}

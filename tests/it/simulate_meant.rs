@@ -273,6 +273,13 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     let found: Vec<u64> = (1..=4).map(running).collect();
     assert!(found.iter().all(|count| (1..12).contains(count)), "{found:?}");
     assert!(found.iter().any(|count| *count != found[0]), "{found:?}");
+    // Where a knob was set is known for each of them, and not only for the first.
+    place.write(
+        "s.toml",
+        scenario(1).replace("slots = 1\n", "slots = 1\nknobs = { PREEMPT = 'Memory < 9' }\n"),
+    );
+    let told = place.well(&["simulate", "s.toml", "--why", "slot1@m12@1h"]);
+    assert!(told.contains("PREEMPT = Memory < 9 (s.toml, line 7)"), "{told}");
 }
 
 /// A policy with a slip plays as if it were not there.
@@ -356,6 +363,10 @@ fn what_cannot_be_is_told_with_key_file_and_line() {
             "s.toml:5:7: event 1: 'slowly' is not known here",
         ),
         ("length = 10\n[knobs]\nA = 1\nSTART = '('\n", "s.toml:4: START: "),
+        (
+            "length = 10\n[[jobs]]\nfrom = 'nowhere'\n",
+            "s.toml:3:8: jobs 1: 'from': cannot read 'nowhere': No such",
+        ),
         (
             "length = 10\n[[queue]]\nretry = 5\n",
             "'queue' is a list: expected one table, begun by a line [queue]",
@@ -491,7 +502,7 @@ fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
     place.write("s.toml", "length = '30d'\n");
     let pipe = place.path("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    for events in [&["--events"][..], &["--events=pipe"]] {
+    for events in [&["--events"][..], &["--events=pipe"], &["--svg", "pipe"], &["--html", "pipe"]] {
         let words = [&["simulate", "s.toml", "--timeout", "1"], events].concat();
         let mut child = place.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = String::new();

@@ -144,8 +144,13 @@ fn of_jobs(
         (WorkloadError::Line { group, .. }, _) => {
             in_scenario(text, scenario, ("jobs", group - 1, "ad")).into()
         }
-        (WorkloadError::File { group, .. }, Some(failed)) => failed.context(format!("jobs {group}")),
-        (WorkloadError::File { source, .. }, None) => Problem::unreadable(text).caused_by(source).into(),
+        (WorkloadError::File { group, .. }, Some(failed)) => {
+            in_scenario(format!("jobs {group}: 'from': {failed:#}"), scenario, ("jobs", group - 1, "from"))
+                .into()
+        }
+        (WorkloadError::File { group, source, .. }, None) => {
+            in_scenario(format!("{text}: {source}"), scenario, ("jobs", group - 1, "from")).into()
+        }
         (WorkloadError::Content { group, .. }, _) => {
             in_scenario(text, scenario, ("jobs", group - 1, "from")).into()
         }

@@ -1,6 +1,7 @@
 //! `simulate`: a scenario is played, and what came of it is printed or drawn.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ pub(super) struct Ready {
     pub plan: Plan,
     /// The file of the scenario.
     pub path: PathBuf,
-    /// The configurations of all machines, at the start and from an event on, in the order in which they were made.
+    /// The configurations of all machines, at the start and from an event on, by their numbers.
     pub configs: Vec<Config>,
     /// The knobs of the command line, which stand above those of the scenario.
     pub commanded: Vec<String>,
@@ -103,7 +104,8 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
         return init(arguments);
     }
     let (path, events) = arguments.sorted()?;
-    let pictures = Pictures::to(arguments.svg.as_deref(), arguments.html.as_deref())?;
+    let files = (arguments.svg.as_deref(), arguments.html.as_deref());
+    let pictures = Pictures::to(files, (cli.end, session))?;
     let is_told = matches!(events, Some(EventsTo::Descriptor(1)));
     pictures.have_standard_output(is_told, cli.output.json || cli.output.jsonl)?;
     let ready = prepare(cli, session, arguments, path, None)?;
@@ -178,17 +180,24 @@ pub(super) fn prepare(
     let mut told: Vec<String> = Vec::new();
     let mut failed = None;
     let mut configs = Vec::new();
-    let mut configure = |knobs: &_, disk: Option<i64>| {
+    let mut numbers: BTreeMap<BTreeMap<String, String>, usize> = BTreeMap::new();
+    let mut configure = |knobs: &BTreeMap<String, String>, disk: Option<i64>| {
         let set_at = |name: &str, value: &str| line_of_knob((&scenario, path), name, value);
         let loaded = load::load_made_up(cli, &MadeUp { file: config, knobs, disk, set_at: &set_at });
         match loaded {
             Ok(loaded) => {
-                configs.push(loaded.config);
+                // Of machines whose sizes are thrown one configuration is kept: where a knob was set is the same for all.
+                let mut alike = BTreeMap::clone(knobs);
+                alike.remove("MEMORY");
+                let number = *numbers.entry(alike).or_insert_with(|| {
+                    configs.push(loaded.config);
+                    configs.len() - 1
+                });
                 // That hooks are missing does not matter: none is run.
                 let of_hooks = |warning: &String| !warning.contains("_HOOK_") && !told.contains(warning);
                 let new: Vec<String> = loaded.warnings.into_iter().filter(of_hooks).collect();
                 told.extend(new);
-                Ok(loaded.settings)
+                Ok((loaded.settings, number))
             }
             Err(error) => {
                 let text = format!("{error:#}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::simulate_picture;
-use crate::cli::common::{EventsTo, Input, Problem, Status, pipe_ends};
+use crate::cli::common::{EventsTo, Input, Problem, Session, Status, patience, pipe_ends};
 use crate::os::{Outlet, clock};
 use crate::runner::events::Event as StreamEvent;
 use crate::runner::simulate::Played;
@@ -18,18 +18,27 @@ use crate::time::Tick;
 pub(super) struct Pictures {
     svg: Option<PathBuf>,
     html: Option<PathBuf>,
+    /// Whoever reads a picture is not waited for beyond that.
+    end: Option<Tick>,
+    session: Session,
 }
 
+const UNREAD: &str =
+    "the time given with --timeout is over: nobody reads the picture, so that it is not written";
 /// A file that stands for standard output.
 const OUT: &str = "-";
 
 impl Pictures {
-    /// Those of these files.
-    pub(super) fn to(svg: Option<&Path>, html: Option<&Path>) -> anyhow::Result<Self> {
+    /// Those of these files. Nobody who reads them is waited for beyond `end`.
+    pub(super) fn to(
+        (svg, html): (Option<&Path>, Option<&Path>),
+        (end, session): (Option<Tick>, &Session),
+    ) -> anyhow::Result<Self> {
         if svg.is_some() && svg == html {
             return Err(Problem::usage("--svg and --html are to be written to the same place").into());
         }
-        Ok(Pictures { svg: svg.map(Path::to_owned), html: html.map(Path::to_owned) })
+        let (svg, html) = (svg.map(Path::to_owned), html.map(Path::to_owned));
+        Ok(Pictures { svg, html, end, session: session.clone() })
     }
 
     /// Makes sure that their files can be written.
@@ -73,6 +82,7 @@ impl Pictures {
     /// Writes them.
     pub(super) fn draw(&self, played: &Played) -> anyhow::Result<()> {
         let Some(timeline) = &played.timeline else { return Ok(()) };
+        patience(self.end, &self.session, UNREAD);
         if let Some(path) = &self.svg {
             write(path, &simulate_picture::svg(timeline, &played.rows, &played.summary))?;
         }

@@ -285,7 +285,7 @@ struct Reader<const UNIT: u8>;
 
 /// A word or number of a list.
 #[derive(serde::Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "in a list stand numbers and texts alone")]
 enum Word {
     Int(i64),
     Real(f64),

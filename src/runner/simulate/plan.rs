@@ -31,7 +31,7 @@ pub struct MachinePlan {
     pub cron: BTreeMap<usize, Box<CronAds>>,
     /// The configuration from an event on.
     pub reconfigured: BTreeMap<usize, Box<Settings>>,
-    /// Which call of the configuring function made the settings of the start (`None`) and from an event on, from 0.
+    /// The numbers of the configurations at the start (`None`) and from an event on.
     pub configs: BTreeMap<Option<usize>, usize>,
 }
 
@@ -75,11 +75,12 @@ pub enum PlanError {
     },
 }
 
-/// Makes the settings of a machine from the knobs above its configuration, and its disk space in KiB where that is given.
+/// Makes the settings of a machine from the knobs above its configuration, and its disk space in KiB where that is given; returns with
+/// them the number by which the configuration is known.
 pub type Configure<'a> =
-    &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<Settings, String>;
+    &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<(Settings, usize), String>;
 
-/// Makes settings of knobs; returns with them the number of the call.
+/// The same, where machines that are alike are configured once.
 type Make<'a> = &'a mut dyn FnMut(&Knobs, Option<i64>) -> Result<(Settings, usize), PlanError>;
 
 /// Knobs with their values.
@@ -165,17 +166,16 @@ impl Plan {
         let one = [Machine { count: 1, ..Machine::default() }];
         let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
         let names_none = scenario.machines.is_empty();
-        let mut calls = 0;
         // Machines that were thrown alike are configured once.
         let mut known: BTreeMap<(Knobs, Option<i64>), (Settings, usize)> = BTreeMap::new();
         let mut make = |knobs: &Knobs, disk: Option<i64>| {
             if let Some(made) = known.get(&(knobs.clone(), disk)) {
                 return Ok(made.clone());
             }
-            calls += 1;
-            let settings = configure(knobs, disk).map(with_hooks).map_err(PlanError::Configuration)?;
-            known.insert((knobs.clone(), disk), (settings.clone(), calls - 1));
-            Ok((settings, calls - 1))
+            let (settings, number) = configure(knobs, disk).map_err(PlanError::Configuration)?;
+            let made = (with_hooks(settings), number);
+            known.insert((knobs.clone(), disk), made.clone());
+            Ok(made)
         };
         let now = Frozen { world, now: Now::at_epoch(start) };
         let mut machines = Vec::new();

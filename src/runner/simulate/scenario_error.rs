@@ -82,7 +82,47 @@ pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
             let value = text.get(span.clone()).unwrap_or_default();
             wrong_form((message, value), &path, span)
         }
-        _ => ScenarioError { message: message.to_owned(), hint: None, span },
+        (["wanted", _], _) => wrong_word(text, &path, span),
+        _ => {
+            let value = text.get(span.clone()).unwrap_or_default();
+            let message = match path.last() {
+                Some(key) if message.starts_with("expected ") => {
+                    format!("'{key}' is {}: {message}", form_of(value))
+                }
+                Some(key) => format!("'{key}': {message}"),
+                None => message.to_owned(),
+            };
+            ScenarioError { message, hint: None, span }
+        }
+    }
+}
+
+/// Something that is no text where one of several words is expected: which they are the reader says of a word that is none of them.
+fn wrong_word(text: &str, path: &[String], span: Range<usize>) -> ScenarioError {
+    let (above, below) =
+        (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
+    let tried = toml::from_str::<super::scenario::Scenario>(&format!("{above}'?'{below}")).err();
+    let known: Vec<&str> = quoted(tried.as_ref().map_or("", toml::de::Error::message));
+    let known = known.get(1..).filter(|known| !known.is_empty());
+    let key = path.last().map(String::as_str).unwrap_or_default();
+    let value = text.get(span.clone()).unwrap_or_default();
+    ScenarioError {
+        message: format!("'{key}' is {}: expected a word in quotes", form_of(value)),
+        hint: known.map(|known| format!("known here: {}", known.join(", "))),
+        span,
+    }
+}
+
+/// What stands in the text as a value, in words of TOML.
+fn form_of(value: &str) -> String {
+    let is_date = |value: &str| value.len() >= 8 && value.as_bytes().get(4) == Some(&b'-');
+    match value.trim_start().chars().next() {
+        Some('[') => "a list".to_owned(),
+        Some('{') => "a table".to_owned(),
+        Some('t' | 'f') => value.to_owned(),
+        Some('"' | '\'') => format!("the text {value}"),
+        Some(_) if is_date(value) => format!("the date {value}"),
+        _ => format!("the number {value}"),
     }
 }
 
@@ -125,6 +165,8 @@ fn wrong_form((message, value): (&str, &str), path: &[String], span: Range<usize
         (None, "a boolean") => "true or false".to_owned(),
         (None, "a sequence") => "a list [ .. ]".to_owned(),
         (None, "a map") => "a table".to_owned(),
+        // The reader of any value takes all but numbers that are too large.
+        (None, "any value" | "any valid TOML value") => "a number that is not so large".to_owned(),
         (None, other) => other.to_owned(),
     };
     // A date is a table to the reader.
@@ -267,6 +309,7 @@ fn table_at(text: &str, at: usize) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::TABLES;
     use crate::runner::simulate::Scenario;
 
     fn said(text: &str) -> (String, String, String) {
@@ -318,6 +361,45 @@ mod tests {
             let (told, _, at) = said(text);
             assert_eq!((told.as_str(), at.as_str()), (message, place), "{text}");
         }
+    }
+
+    /// Whatever stands behind a key, somebody who got it wrong reads which key it is, in words that are his own.
+    #[test]
+    fn every_key_is_named_with_whatever_means_nothing_there() {
+        let tables = TABLES.iter().map(|(line, _, keys)| (*line, keys()));
+        let all = std::iter::once(("", super::top_level())).chain(tables);
+        let (mut refused, mut keys) = (0, 0);
+        for (line, names) in all {
+            let is_table = |name: &str| TABLES.iter().any(|(_, names, _)| names.contains(&name));
+            for key in names.iter().filter(|key| !is_table(key)) {
+                keys += 1;
+                for value in
+                    ["true", "nan", "-7.5", "[]", "{}", "[[1]]", "['12 parsecs']", "99999999999999999999"]
+                {
+                    let length = if ["length", "until", "duration"].contains(&key.as_str()) {
+                        ""
+                    } else {
+                        "length = 10\n"
+                    };
+                    let needed = ["[[hook]]", "[[event]]"].iter().position(|it| *it == line);
+                    let needed = needed.map_or("", |at| ["type = 'FETCH_WORK'\n", "at = 1\n"][at]);
+                    let needed = if needed.starts_with(&format!("{key} ")) { "" } else { needed };
+                    let text = format!("{length}{line}\n{needed}{key} = {value}\n");
+                    let Err(error) = Scenario::read(&text) else { continue };
+                    // Only that something else is missing is told of the table as a whole.
+                    let is_whole = text.get(error.span.clone()).is_some_and(|at| at.starts_with("[["));
+                    if is_whole && !value.starts_with('[') {
+                        continue;
+                    }
+                    refused += 1;
+                    let told = &error.message;
+                    assert!(told.contains(&format!("'{key}'")), "{text}: {told}");
+                    let of_reader = ["untagged", "variant", "wanted", "any valid", "type "];
+                    assert!(!of_reader.iter().any(|word| told.contains(word)), "{text}: {told}");
+                }
+            }
+        }
+        assert!(keys > 50 && refused > 6 * keys, "{refused} of {keys}");
     }
 
     #[test]

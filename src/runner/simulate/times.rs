@@ -245,7 +245,7 @@ impl<'de> Deserialize<'de> for Moment {
             toml::Value::Float(seconds) => Moment::parse(&seconds.to_string()),
             toml::Value::String(text) => Moment::parse(&text),
             toml::Value::Datetime(date) => of_datetime(&date),
-            other => Err(format!("expected a point of time, not a value of type {}", other.type_str())),
+            _ => Err("expected a point of time such as 90, \"10m\", \"08:30\", 2026-11-03".to_owned()),
         }
         .map_err(de::Error::custom)
     }
@@ -284,7 +284,7 @@ impl<'de> Deserialize<'de> for Start {
             toml::Value::Integer(seconds) => epoch_checked(seconds).map(Moment::Epoch),
             toml::Value::String(text) => Moment::parse(&text),
             toml::Value::Datetime(date) => of_datetime(&date),
-            other => Err(format!("expected a date, not a value of type {}", other.type_str())),
+            _ => Err("expected a date such as 2026-11-02 08:00, or seconds since 1970".to_owned()),
         }
         .map_err(de::Error::custom)?;
         match moment {
