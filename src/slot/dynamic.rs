@@ -243,7 +243,11 @@ impl ExecutionPoint {
             child.drop_waiting(&mut self.core, "the dynamic slot goes away");
             child.give_up_current(&mut self.core, "the dynamic slot goes away");
             self.core.slot_count -= 1;
-            if let Some(parent) = self.slots.get_mut(&SlotKey::of(key.number)) {
+            let number = SlotKey::of(key.number);
+            if let Some(parent) = self.slots.get_mut(&number) {
+                // What it gets back may change its mind, and a poll that takes a child away concerns nobody else.
+                parent.wake(&mut self.core);
+                self.core.lazy.iter_mut().for_each(|lazy| lazy.concern(number));
                 parent.amounts.give_back(&child.amounts);
                 parent.children = (parent.children.0 - 1, self.core.now.epoch());
                 parent.refresh(&self.core);

@@ -59,6 +59,13 @@ pub(super) struct Lazy {
     pub next: Option<Tick>,
 }
 
+impl Lazy {
+    /// The present event concerns this slot.
+    pub(super) fn concern(&mut self, key: SlotKey) {
+        self.touched.push(key);
+    }
+}
+
 impl ExecutionPoint {
     /// Looks only where something has changed, from the start on. `asked` are all attributes that anybody may ask for, `fetch` is
     /// how long each FETCH_WORK takes; without either, and where the policy never rests, every poll is made.

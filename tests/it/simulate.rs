@@ -557,7 +557,16 @@ fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
 /// next delay is over, though the end has made its START true.
 #[test]
 fn a_timer_that_runs_out_in_the_moment_of_an_end_comes_first() {
-    let scenario = "length = '4h'\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\n\
+    let scenario = "length = '4h'\nseed = 2276\nfetch_takes = 0\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\n\
+        START = '(Cpus > 1 || AcceptedWhileDraining) =?= true'\nFetchWorkDelay = '300'\nPOLLING_INTERVAL = '7'\nUPDATE_INTERVAL = '77'\n\
+        CLAIM_WORKLIFE = '0'\n[[jobs]]\nruns = '5m'\nmemory = [2, 4]\ncpus = [1, 2]\ndisk = 1\n[[machine]]\nname = 'a'\ncount = 2\n";
+    assert!(same_course(scenario) > 20);
+}
+
+/// A poll takes a dynamic slot away whose idle claim is over: the slot that it was carved out of may want to ask again.
+#[test]
+fn a_slot_that_gets_something_back_asks_for_work_again() {
+    let scenario = "length = '4h'\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\nFetchWorkDelay = '300'\n\
         START = '(Cpus > 1 || AcceptedWhileDraining) =?= true'\n[[jobs]]\ncount = 60\nmemory = [2, 4]\ncpus = [1, 2]\ndisk = 1\n";
     assert!(same_course(scenario) > 100);
 }
