@@ -147,6 +147,8 @@ quirks! {
         "an end that was peaceful at first and is to be graceful goes on peacefully", "p73e; ResState.cpp";
     DrainedSeenLate, "drained-seen-late",
         "what is to follow a drain follows when a drained slot is looked at next", "ResMgr.cpp";
+    SuspendWithoutJob, "suspend-without-job",
+        "a claim that runs no job is suspended all the same, and Busy without one when it is continued: only its end helps", "Resource.cpp suspend_claim";
     UndrainedKeepsActivity, "undrained-keeps-activity",
         "a slot that is no longer draining may be Owner with activity Retiring", "ResState.cpp eval_policy";
     StarterUnchecked, "starter-unchecked",

@@ -41,7 +41,8 @@ impl ExecutionPoint {
             if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) {
                 continue;
             }
-            let result = if stop { slot.suspend_claim(core) } else { slot.continue_claim(core) };
+            let result =
+                if stop { slot.suspend_claim(core, id.is_some()) } else { slot.continue_claim(core) };
             match result {
                 Ok(()) => done = true,
                 Err(why) => refused.push((slot.key, why)),
@@ -60,8 +61,11 @@ impl ExecutionPoint {
 
 impl Slot {
     /// Stops the job, whatever its claim is about (`command_suspend_claim`); CONTINUE does not count from now on.
-    fn suspend_claim(&mut self, core: &mut Core) -> Result<(), String> {
-        if self.state != State::Claimed || !self.is_active() {
+    fn suspend_claim(&mut self, core: &mut Core, is_named: bool) -> Result<(), String> {
+        let claimed = self.state == State::Claimed;
+        // Whoever speaks of all slots means those with jobs: 25.14 has no word for all.
+        let mut idle_too = || is_named && claimed && core.has(Quirk::SuspendWithoutJob, self.key);
+        if !(claimed && self.is_active() || idle_too()) {
             let (state, activity) = (self.state, self.activity);
             let why = match state {
                 State::Preempting => "its job is on its way out",

@@ -201,10 +201,10 @@ impl ExecutionPoint {
         self.coordinate();
         let why = VacateReason::new("Startd was draining", DRAINING);
         let keys: Vec<_> = self.slots.keys().collect();
-        for key in keys {
-            let Some(slot) = self.slots.get_mut(&key) else { continue };
+        for key in &keys {
+            let Some(slot) = self.slots.get_mut(key) else { continue };
             match (slot.state, speed) {
-                (State::Owner | State::Unclaimed, _) => slot.evaluate(&mut self.core),
+                (State::Owner | State::Unclaimed, _) => {}
                 (_, DrainSpeed::Graceful) => slot.retire(&mut self.core, true, why.clone(), "draining"),
                 (_, DrainSpeed::Quick) => slot.retire(&mut self.core, false, why.clone(), "draining"),
                 (_, DrainSpeed::Fast) => slot.kill_claim(&mut self.core, Some(why.clone()), "draining"),
@@ -212,6 +212,13 @@ impl ExecutionPoint {
             self.remove_gone();
         }
         self.take_no_more();
+        // All slots are told to give up their claims before any is looked at (`update_all`).
+        for key in &keys {
+            if let Some(slot) = self.slots.get_mut(key) {
+                slot.evaluate(&mut self.core);
+            }
+            self.remove_gone();
+        }
         self.core.start_polling();
     }
 

@@ -242,6 +242,7 @@ impl ExecutionPoint {
     fn lazy_wake(&mut self) -> Option<Tick> {
         let grid = Grid::of(&self.core);
         let poll_at = self.core.poll_at.map(|alarm| alarm.at);
+        let update_at = self.core.update_at.map(|alarm| alarm.at);
         let ExecutionPoint { core, slots, .. } = self;
         let lazy = core.lazy.as_mut()?;
         while let Some(Reverse((until, key))) = lazy.looks.peek().copied() {
@@ -259,9 +260,10 @@ impl ExecutionPoint {
         }
         let look = lazy.looks.peek().and_then(|Reverse((until, _))| grid.first_in_or_after(*until));
         let timer = lazy.timers.peek().map(|Reverse((at, _))| *at);
-        // The poll at which nobody is left to be polled ends the polls.
-        let last = if lazy.polled == 0 { poll_at } else { None };
-        [look, timer, last].into_iter().flatten().min()
+        // The look at which nobody is left to be polled ends the polls, and the update that finds somebody begins them.
+        let changes = (lazy.polled == 0) == poll_at.is_some();
+        let turn = if changes { [poll_at, update_at].into_iter().flatten().min() } else { None };
+        [look, timer, turn].into_iter().flatten().min()
     }
 
     /// Whether a slot's timer has run out by which it asks for work.

@@ -204,6 +204,8 @@ impl ExecutionPoint {
             self.core.warn(None, format!("the machine does not sleep: {failure}"));
         }
         self.core.power.asleep = None;
+        // No timer of the daemon runs while it waits for the machine.
+        self.core.start_power();
         for slot in self.slots.values_mut() {
             slot.restore_requirements(&self.core);
         }

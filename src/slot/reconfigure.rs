@@ -61,7 +61,7 @@ impl ExecutionPoint {
         }
         self.core.start_updating();
         if !self.core.has_silently(Quirk::FirstFetchLate) {
-            return self.evaluate_all(false);
+            return self.evaluate_all();
         }
         // 25.14 makes the ads afresh and sets its timers anew; policy is looked at when they are due (s34).
         self.core.poll_at = self.core.poll_at.map(|_| self.core.alarm(settings.polling_interval));

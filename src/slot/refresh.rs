@@ -11,33 +11,31 @@ use crate::quirks::Quirk;
 
 impl ExecutionPoint {
     /// Everything is measured and looked at (`eval_all`).
-    pub(super) fn evaluate_all(&mut self, for_update: bool) {
+    pub(super) fn evaluate_all(&mut self) {
         if self.is_lazy() {
-            return self.evaluate_due(for_update);
+            return self.evaluate_due();
         }
         self.refresh_all();
         self.check_use();
-        let drained =
-            self.slots.values().any(|slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle));
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             // A slot sees the others as they are after their turns.
             self.collect_shared();
+            let mut was_drained = false;
             if let Some(slot) = self.slots.get_mut(&key) {
+                was_drained = (slot.state, slot.activity) == (State::Drained, Activity::Idle);
                 slot.take_shared(&self.core);
                 slot.evaluate(&mut self.core);
             }
             self.remove_gone();
+            // 25.14 thinks of resuming whenever it looks at a slot that is drained, and not before: the slots whose turn is over
+            // do not see that this was the last one.
+            if was_drained && self.core.quirks().has(Quirk::DrainedSeenLate) {
+                self.drain_completed();
+            }
         }
-        // 25.14 thinks of resuming whenever it looks at a slot that is drained, and not before.
-        if drained && self.core.quirks().has(Quirk::DrainedSeenLate) {
-            self.drain_completed();
-        }
-        // An update neither moves nor ends the polls, which go on at their own pace (`check_polling`).
-        if for_update {
-            return;
-        }
-        if self.slots.values().any(Slot::needs_polling) {
+        // As long as the load of jobs has not gone down their slots are polled, though nothing is claimed (`check_polling`).
+        if self.slots.values().any(Slot::needs_polling) || self.core.load_of_jobs > 0.0 {
             self.core.start_polling();
         } else {
             self.core.poll_at = None;
@@ -45,7 +43,7 @@ impl ExecutionPoint {
     }
 
     /// The same where slots rest: only those are looked at that have a reason to be.
-    fn evaluate_due(&mut self, for_update: bool) {
+    fn evaluate_due(&mut self) {
         self.core.current_time = self.core.now.epoch();
         if self.core.wants.machine {
             self.share_load_anew();
@@ -74,9 +72,6 @@ impl ExecutionPoint {
             }
         }
         self.looked();
-        if for_update {
-            return;
-        }
         if self.is_anybody_polled(&keys) {
             self.core.start_polling();
         } else {

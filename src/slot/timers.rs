@@ -46,7 +46,7 @@ impl ExecutionPoint {
         self.core.start_updating();
         self.core.start_power();
         self.tell_backfill();
-        self.evaluate_all(false);
+        self.evaluate_all();
         // By the manual a fresh slot asks at once.
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
@@ -84,11 +84,11 @@ impl ExecutionPoint {
         self.core.client_due();
         if self.core.is_due(self.core.update_at) {
             self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
-            self.evaluate_all(true);
+            self.evaluate_all();
         }
         if self.core.is_due(self.core.poll_at) {
             self.core.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));
-            self.evaluate_all(false);
+            self.evaluate_all();
         }
         let lazy = self.is_lazy();
         if self.core.is_due(self.core.power.check_at) && !lazy {

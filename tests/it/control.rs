@@ -260,11 +260,21 @@ fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
     let ad = point.path("job.ad").display().to_string();
     assert_eq!(stdout(&point.ask(["match", "slot1"])), "");
     assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad])), "slot1_1\n");
-    assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad])), "slot1_2\n");
+    let more = point.path("more.ad").display().to_string();
+    let asks = |slot: &str, attribute: &str, wanted: &str| {
+        std::fs::write(&more, format!("{}{attribute}\n", std::fs::read_to_string(&ad).unwrap())).unwrap();
+        let claimed = point.ask(["claim", "slot1", "--ads", &more]);
+        assert_eq!(String::from_utf8_lossy(&claimed.stdout), format!("{slot}\n"));
+        let stderr = String::from_utf8_lossy(&claimed.stderr).into_owned();
+        assert!(stderr.contains(wanted), "{stderr}");
+    };
+    asks("slot1_2", "_condor_NUM_DYNAMIC_SLOTS = 3", "a pool makes 3 dynamic slots, here one is made");
     let refused = point.ask(["claim", "slot1", "--ads", &ad]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("claim refused: "));
     assert_eq!(stdout(&point.ask(["release-claim", "slot1_1"])), "");
+    let whole = "_condor_CLAIM_PARTITIONABLE_SLOT";
+    asks("slot1_1", &format!("{whole} = true"), &format!("{whole} has no effect: with ENABLE_CLAIMABLE"));
     assert!(point.ask(["off", "--fast"]).status.success());
     assert_eq!(point.end(child).status, Some(0));
 }

@@ -76,6 +76,7 @@ mod slot_explain;
 mod slot_gpus;
 #[cfg(feature = "cli")]
 mod slot_killed;
+mod slot_looks;
 #[cfg(feature = "cli")]
 mod slot_odd_values;
 #[cfg(feature = "cli")]

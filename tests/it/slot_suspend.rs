@@ -113,10 +113,9 @@ fn a_slot_without_a_job_refuses_both() {
         machine.step(Event::Continue { slot: None });
         assert_eq!(machine.warnings, ["continue refused: no slot has a job that a command has suspended"]);
         machine.claim("slot1", "", 1800);
-        assert_eq!(
-            asks(&mut machine, true).unwrap(),
-            "suspend refused: the slot is Claimed/Idle: it runs no job"
-        );
+        machine.warnings.clear();
+        machine.step(Event::Suspend { slot: None });
+        assert_eq!(machine.warnings, ["suspend refused: no slot runs a job"]);
         assert!(machine.ad(SlotKey::of(1)).contains("Activity = \"Idle\""));
     }
 }
@@ -183,4 +182,25 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     says(&point.ask(["vacate", "slot1", "--fast"]), 0, "");
     says(&point.ask(["off", "--fast"]), 0, "");
     drop(point.end(child));
+}
+
+/// Seen with a startd of 25.14: the claim is Suspended, then Busy, and takes no job until it is given back.
+#[test]
+fn a_claim_without_a_job_is_refused_and_suspended_all_the_same_by_25_14() {
+    let mut plain = Machine::with(POLICY, Quirks::None, None);
+    plain.claim("slot1", "", 1800);
+    assert!(
+        asks(&mut plain, true).unwrap().contains("suspend refused: the slot is Claimed/Idle: it runs no job")
+    );
+    assert_eq!(plain.went(), "Claimed/Idle");
+    let mut reference = Machine::with(POLICY, Quirks::Reference, None);
+    reference.claim("slot1", "", 1800);
+    assert_eq!(asks(&mut reference, true), None);
+    assert_eq!(asks(&mut reference, false), None);
+    assert_eq!(reference.went(), "Claimed/Idle Claimed/Suspended Claimed/Busy");
+    reference.warnings.clear();
+    reference.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
+    assert!(reference.warnings[0].contains("activation refused"), "{:?}", reference.warnings);
+    reference.step(Event::Vacate { slot: Some("slot1".to_owned()), fast: false });
+    assert_eq!(reference.went(), "Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle");
 }

@@ -163,10 +163,10 @@ fn drain(options: &DrainOptions) -> Question<'_> {
     })
 }
 
-/// The name of the slot that is claimed, or its row as JSON; what the claim waits for is told.
+/// The name of the slot that is claimed, or its row as JSON; what the claim waits for, and what of it is not done, is told.
 fn claimed((cli, session): (&Cli, &Session), answer: Answer) -> anyhow::Result<Status> {
-    if let Some(waits) = &answer.waits {
-        session.tell(&format!("{}: {waits}\n", session.name()));
+    for told in answer.waits.iter().chain(&answer.note) {
+        session.tell(&format!("{}: {told}\n", session.name()));
     }
     let names = || answer.slots.iter().map(|slot| format!("{}\n", slot.slot)).collect();
     write(cli.output.rows(&answer.slots)?.unwrap_or_else(names))

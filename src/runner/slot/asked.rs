@@ -2,7 +2,7 @@
 
 use super::live::Live;
 use super::requests::{Answer, Asked, DrainNow, Meaning, Refusal, Request, SlotStatus};
-use crate::classad::Dialect;
+use crate::classad::{Dialect, Value};
 use crate::os::{Token, clock};
 use crate::runner::control::{self, Said};
 use crate::shadow::{Matched, matched};
@@ -67,6 +67,7 @@ impl Live<'_> {
             }
             Meaning::Claim(event) => {
                 let before: Vec<SlotKey> = self.machine.slots().map(|(key, ..)| key).collect();
+                let whole = not_split_so(&event);
                 self.ask_machine(*event)?;
                 let claimed = |(key, id, state, activity): (SlotKey, &str, State, Activity)| {
                     let new = !before.contains(&key) || id.eq_ignore_ascii_case(&slot);
@@ -78,7 +79,9 @@ impl Live<'_> {
                     None => self.machine.slots().filter_map(claimed).collect(),
                     Some(_) => Vec::new(),
                 };
-                Answer { slots, waits, ..done }
+                let splits =
+                    slots.iter().any(|claimed: &SlotStatus| !claimed.slot.eq_ignore_ascii_case(&slot));
+                Answer { slots, waits, note: whole.filter(|_| splits), ..done }
             }
         })
     }
@@ -165,5 +168,25 @@ impl Live<'_> {
             hooks: hooks.map(|hook| hook.name.to_owned()).collect(),
             drain: None,
         }
+    }
+}
+
+/// What a claim asks of a partitionable slot that is not done here, where one dynamic slot is made for it; and what a pool would do.
+fn not_split_so(event: &Event) -> Option<String> {
+    let Event::Command { command: ClaimCommand::Request(request), .. } = event else { return None };
+    let literal = |name| request.job.get(name).and_then(|expr| expr.as_literal());
+    let whole = "_condor_CLAIM_PARTITIONABLE_SLOT";
+    if matches!(literal(whole), Some(Value::Bool(true))) {
+        return Some(format!(
+            "{whole} has no effect: with ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True a pool gives its schedd all of the slot, here the \
+             claim has the new slot alone"
+        ));
+    }
+    let number = "_condor_NUM_DYNAMIC_SLOTS";
+    match literal(number) {
+        Some(Value::Int(count)) if count > 1 => Some(format!(
+            "{number} has no effect: a pool makes {count} dynamic slots, here one is made: claim again for each"
+        )),
+        _ => None,
     }
 }
