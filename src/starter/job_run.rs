@@ -5,7 +5,7 @@ use super::ending;
 use super::event::FamilyUsage;
 use super::failure::StartFailure;
 use super::java::Java;
-use super::usage::Meter;
+use super::usage::{Meter, Pace};
 use crate::classad::ClassAd;
 use crate::process::Exit;
 use crate::time::{Now, Tick};
@@ -82,6 +82,7 @@ pub(super) struct JobRun {
     pub(super) evicted: bool,
     pub(super) usage: FamilyUsage,
     pub(super) meter: Meter,
+    pub(super) pace: Pace,
     pub(super) java: Java,
     /// The memory that the job was given, in MiB.
     pub(super) memory_mib: i64,

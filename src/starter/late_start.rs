@@ -13,7 +13,7 @@ use super::job_run::{Ended, Process};
 use super::machine::{PREPARE_JOB, Starter};
 use super::phase::Phase;
 use super::prepare::{self, Answer};
-use super::usage::Meter;
+use super::usage::{Meter, Pace};
 use crate::quirks::Quirk;
 use crate::time::Now;
 
@@ -50,6 +50,7 @@ impl Starter<'_> {
         out.push(Action::Tell(Notice::JobStarted { pid: process.pid }));
         self.note_renice();
         self.run.meter = Meter::new(now.epoch(), self.setup.settings.statistics_window);
+        self.run.pace = Pace::new(now.tick());
         self.run.starts(process);
     }
 

@@ -15,7 +15,7 @@ use super::phase::Phase;
 use super::process;
 use super::settings::Moment;
 use super::update_timer::next_update;
-use super::usage::Meter;
+use super::usage::{Meter, Pace};
 use crate::classad::Context;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -264,6 +264,7 @@ impl Starter<'_> {
                 }
                 if self.run.process.is_none() {
                     self.run.meter = Meter::new(now.epoch(), self.setup.settings.statistics_window);
+                    self.run.pace = Pace::new(now.tick());
                 }
                 self.run.starts(process);
                 self.phase = Phase::Running;

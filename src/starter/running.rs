@@ -82,6 +82,10 @@ impl Starter<'_> {
         }
         ad.update(&self.container.services);
         self.publish_disk(ad);
+        if self.setup.moves.is_some() {
+            let used = self.run.usage.user + self.run.usage.system;
+            ad.set("CpusUsage", self.run.pace.look(used, now.tick()));
+        }
         let state = match (process.ended, self.run.suspended) {
             (Some(_), _) => "Exited",
             (None, true) => "Suspended",

@@ -3,9 +3,11 @@
 //! Reference: `VanillaProc::PublishUpdateAd`, `OsProc::PublishUpdateAd`, `StarterStatistics`, `generic_stats.cpp`.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::event::FamilyUsage;
 use crate::classad::{ClassAd, Expr};
+use crate::time::Tick;
 
 /// A number that only grows, with what it grew by in the recent past, kept quantum by quantum.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +87,32 @@ impl Statistics {
     }
 }
 
+/// How many processors a job uses, as a startd measures it and tells the starter of a job that has a shadow
+/// (`JICShadow::publishStartdUpdates`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    used: Duration,
+    at: Option<Tick>,
+    processors: f64,
+}
+
+impl Pace {
+    /// Begins with the job.
+    pub(super) fn new(now: Tick) -> Self {
+        Pace { at: Some(now), ..Pace::default() }
+    }
+
+    /// Processors in use since the last look, which is not worth much where that was less than a second ago.
+    pub(super) fn look(&mut self, used: Duration, now: Tick) -> f64 {
+        let passed = self.at.map_or(Duration::ZERO, |at| now.since(at));
+        if passed >= Duration::from_secs(1) {
+            self.processors = used.saturating_sub(self.used).as_secs_f64() / passed.as_secs_f64();
+            (self.used, self.at) = (used, Some(now));
+        }
+        self.processors
+    }
+}
+
 /// What is remembered of a job's usage between updates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meter {
@@ -134,5 +162,21 @@ impl Meter {
         if usage.cgroup {
             ad.set("CgroupEnforced", true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_of_a_job_is_that_since_the_last_look() {
+        let at = |seconds: u64| Tick(seconds * 1_000_000);
+        let mut pace = Pace::new(at(10));
+        assert_eq!(pace.look(Duration::from_secs(4), at(10)), 0.0);
+        assert_eq!(pace.look(Duration::from_secs(4), at(12)), 2.0);
+        assert_eq!(pace.look(Duration::from_secs(9), at(12)), 2.0);
+        assert_eq!(pace.look(Duration::from_secs(9), at(22)), 0.5);
+        assert_eq!(pace.look(Duration::from_secs(8), at(30)), 0.0);
     }
 }

@@ -112,6 +112,8 @@ fn a_job_whose_files_are_transferred_tells_what_its_directory_holds() {
         ran.told
     );
     assert!(ran.ad.contains("\nScratchDirFileCount = "), "{}", ran.ad);
+    // A startd tells its starters; on b25a4da nobody did.
+    assert!(ran.ad.contains("\nCpusUsage = "), "{}", ran.ad);
     assert!(!ran.ad.contains("\nProportionalSetSizeKb"), "{}", ran.ad);
 }
 
