@@ -4,6 +4,7 @@ mod ads;
 mod control;
 mod decided;
 mod doctor;
+mod doctor_job;
 mod explain;
 mod explain_cron;
 mod load;

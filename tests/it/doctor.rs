@@ -42,7 +42,7 @@ fn a_configuration_that_works_has_nothing_that_fails() {
 
 #[test]
 fn what_will_fail_is_told_with_what_to_do() {
-    let cases: [(&str, &str, &str); 10] = [
+    let cases: [(&str, &str, &str); 11] = [
         ("T_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/none", "hooks", "No such file"),
         ("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/queue/x", "hooks", "anybody may write to its directory"),
         ("T_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/crlf", "hooks", "there is no interpreter"),
@@ -57,6 +57,7 @@ fn what_will_fail_is_told_with_what_to_do() {
             "No such file",
         ),
         ("STARTER = $(CONFIG_ROOT)/none", "starter", "there is no file"),
+        ("T_HOOK_JOB_EXIT = hooks/plain", "hooks", "is looked for in the directory of each job"),
     ];
     for (knob, subject, text) in cases {
         let point =
@@ -77,6 +78,41 @@ fn a_configuration_that_cannot_be_read_is_one_failing_line() {
     let point = healthy().knob("if");
     let (status, failing) = told(&point, "fails");
     assert_eq!((status, failing.len(), failing[0].0.as_str()), (Some(1), 1, "configuration"));
+}
+
+/// What our own starter would not start it says of a job that stands for all.
+#[test]
+fn what_keeps_each_job_from_starting_is_told() {
+    let ours = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
+    let (_, good) = told(&healthy().knob(&ours), "good");
+    assert!(good.iter().any(|(about, found)| about == "jobs" && found.ends_with("would start")), "{good:?}");
+    for (knobs, wanted) in [
+        ("USER_JOB_WRAPPER = /no/wrapper", "Cannot find/execute USER_JOB_WRAPPER file"),
+        (
+            "SINGULARITY = /no/apptainer\nSINGULARITY_JOB = True",
+            "there is no '/no/apptainer' on this machine",
+        ),
+        ("USE_GID_PROCESS_TRACKING = True", "USE_GID_PROCESS_TRACKING enabled, but MIN_TRACKING_GID is 0"),
+    ] {
+        let (status, failing) = told(&healthy().knob(&ours).knob(knobs), "fails");
+        // Groups are for root alone.
+        if knobs.starts_with("USE_GID") && !nix::unistd::geteuid().is_root() {
+            continue;
+        }
+        let found =
+            failing.iter().any(|(about, found)| about == "jobs" && found.contains("is not started: "));
+        assert!(found && failing.iter().any(|(_, found)| found.contains(wanted)), "{knobs}: {failing:?}");
+        assert_eq!(status, Some(1), "{knobs}");
+    }
+}
+
+/// A starter of another make that is no starter.
+#[test]
+fn a_starter_that_does_not_say_what_it_can_do_is_among_the_notes() {
+    let (status, notes) = told(&healthy().knob("STARTER = /bin/false"), "note");
+    assert_eq!(status, Some(0));
+    let found = notes.iter().any(|(_, found)| found.contains("does not say what it can do"));
+    assert!(found, "{notes:?}");
 }
 
 /// What `lint --here` says of the configuration stands there, too.

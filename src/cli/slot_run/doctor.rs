@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 
+use super::doctor_job::rehearsed;
 use super::load::{self, Loaded};
 use super::options::Cli;
 use super::starter_config::StarterConfig;
@@ -70,14 +71,30 @@ fn of_loaded(cli: &Cli, loaded: &Loaded) -> Vec<HealthCheck> {
         }
     }];
     checks.extend(examine(&patient));
+    checks.extend(job(cli, &patient, &checks));
     // What a refused hook is warned of is among the checks.
-    let known = |text: &str| checks.iter().any(|check| text.contains(check.found.as_str()));
+    let known = |text: &str| {
+        let mut found = checks.iter().filter(|check| check.standing != Standing::Good);
+        found.any(|check| text.contains(check.found.as_str()))
+    };
     let told = warnings.iter().filter(|text| !text.contains("hook path '") && !known(text));
     let told: Vec<_> = told.map(|text| HealthCheck::note("configuration", text.as_str(), "")).collect();
     checks.extend(told);
     let not_done = NotDone::of(&view).lines(&view, ours);
     checks.extend(not_done.into_iter().map(|line| HealthCheck::note("lint", line, "")));
     checks
+}
+
+/// What a job would come to, where a job could come so far.
+fn job(cli: &Cli, patient: &Patient<'_>, checks: &[HealthCheck]) -> Option<HealthCheck> {
+    let lacks = |check: &HealthCheck| {
+        check.standing == Standing::Fails && ["configuration", "execute", "users"].contains(&check.subject)
+    };
+    if patient.starter.foreign || checks.iter().any(lacks) {
+        return None;
+    }
+    let account = patient.account.as_ref().ok()?;
+    rehearsed(&cli.config, patient.world, account.identity.as_ref(), cli.quirks.quirks)
 }
 
 fn line(check: &HealthCheck, painter: Painter) -> String {

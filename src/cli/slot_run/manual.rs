@@ -38,8 +38,8 @@ pub(super) const MANUAL: Manual = Manual {
          --compare FILE: the same with another configuration, exit status 1 where jobs fare differently), and --dry-run shows the slots and \
          ends with 1 where one is broken. With --json these write one array, with --jsonl one object a line.",
         "The verb doctor looks at everything that a run of this configuration needs on this machine - slots, accounts, hooks, \
-         cron jobs, the starter, EXECUTE, LOG, control groups, namespaces, GPUs, containers, the clock, and what of the \
-         configuration does nothing here - and writes a line for each: 'ok', 'note' or 'fails', what it is about, what was found, what to do. \
+         cron jobs, the starter, EXECUTE, LOG, control groups, namespaces, GPUs, containers, the clock, a job of /bin/true as \
+         the starter would run it, and what of the configuration does nothing here - and writes a line for each: 'ok', 'note' or 'fails', what it is about, what was found, what to do. \
          It ends with 1 where something will fail. It makes and removes a directory in EXECUTE and a control group, and \
          runs no hook.",
     ],
@@ -95,8 +95,10 @@ pub(super) const MANUAL: Manual = Manual {
         "EVICT_CLAIM is also called for a fetched job whose starter was killed, before its claim takes the next job: in HTCondor nobody \
          is told of it. After a kill of this program its starters are ended, not adopted: a starter of HTCondor that loses its \
          startd ends its job as well.",
-        "HIBERNATE puts the machine to sleep only with --allow-hibernate. Whether the network can wake it is not looked at: without \
-         HIBERNATION_OVERRIDE_WOL = True it stays awake. Offline ads, OFFLINE_EXPIRE_ADS_AFTER and condor_rooster are a pool's.",
+        "A partitionable slot is never claimed as a whole: a claim takes one dynamic slot of it, and is told so where its ad wants \
+         more (_condor_CLAIM_PARTITIONABLE_SLOT, _condor_NUM_DYNAMIC_SLOTS).",
+        "HIBERNATE puts the machine to sleep only with --allow-hibernate. Where its network adapter cannot wake it \
+         it stays awake without HIBERNATION_OVERRIDE_WOL = True. Offline ads, OFFLINE_EXPIRE_ADS_AFTER and condor_rooster are a pool's.",
         "A hook that never ends keeps its slot from fetching, as in HTCondor. That is told each minute, and \
          --hook-timeout ends it.",
         crate::cli::common::CLASSAD_KNOBS,

@@ -120,6 +120,13 @@ pub(super) fn hooks(patient: &Patient<'_>) -> Vec<Check> {
                 Some(log) if startd => in_directory(log, &path),
                 _ => path.clone(),
             };
+            if !startd && !path.starts_with(b"/") {
+                let found = format!(
+                    "{knob}: '{path}' is looked for in the directory of each job: jobs of this keyword do not start"
+                );
+                checks.push(Check::fails("hooks", found, "name it from / on"));
+                continue;
+            }
             checks.push(match path_check::check(patient.world, &whole) {
                 Err(refusal) => {
                     let then = match startd {
