@@ -192,6 +192,13 @@ pub(super) fn has_variable_like(pid: i32, beginning: &[u8]) -> Option<bool> {
     (!environment.is_empty()).then(|| variables.any(|variable| variable.starts_with(beginning)))
 }
 
+/// Whether a process is in the middle of an exec, where for a moment it has neither words nor an environment.
+pub(super) fn is_executing(pid: i32) -> bool {
+    environment(pid).is_empty()
+        && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.is_empty())
+        && read(pid).is_some_and(|process| !process.is_zombie())
+}
+
 /// The processes of an account that were made below a daemon that is gone, by its ancestor marker, and after it.
 pub fn marked_by(daemon: i32, started: u64, uid: u32) -> Vec<i32> {
     let marker = format!("_CONDOR_ANCESTOR_{daemon}=");

@@ -55,7 +55,7 @@ struct Watched {
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// How long an orphan without any environment may be in the middle of an exec.
-const EXEC: Duration = Duration::from_millis(100);
+pub(super) const EXEC: Duration = Duration::from_millis(100);
 
 /// The loop. One for a program; children, signal handlers and orphans are its own.
 pub struct Reactor {

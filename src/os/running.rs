@@ -17,7 +17,7 @@ use super::event::{Captured, ChildId, Event, Given, Leftover, Stream};
 use super::family::{self, Family};
 use super::pipes::{Read1, Reader, Writer};
 use super::process_table::{self, Process};
-use super::reactor::Whom;
+use super::reactor::{EXEC, Whom};
 use super::spawn::{Late, Spawned};
 
 /// How long what was only just forked is given to become the program whose name is told.
@@ -220,6 +220,22 @@ impl Running {
         }
     }
 
+    /// Which of these orphans are the child's, and whether another one may turn out to be when its exec is over.
+    fn left_among(&mut self, orphans: Vec<Process>, alone: bool) -> (Vec<Process>, bool) {
+        let mut members = Vec::new();
+        let mut doubtful = false;
+        for orphan in orphans {
+            // Looked at first: what has a mark by now may have had none before.
+            let executing = process_table::is_executing(orphan.pid);
+            if alone || self.family.claims(&orphan) {
+                self.family.adopt(orphan, &mut members);
+            } else {
+                doubtful |= executing;
+            }
+        }
+        (members, doubtful)
+    }
+
     /// Takes the end of the child as far as it goes.
     pub(super) fn finish(
         &mut self,
@@ -231,12 +247,7 @@ impl Running {
         events: &mut VecDeque<Event>,
     ) -> Progress {
         let now = clock::tick();
-        let mut members = Vec::new();
-        for orphan in orphans {
-            if alone || self.family.claims(&orphan) {
-                self.family.adopt(orphan, &mut members);
-            }
-        }
+        let (members, doubtful) = self.left_among(orphans, alone);
         let mut ending = self.ending.take().unwrap_or(Ending {
             since: now,
             look_again,
@@ -256,7 +267,12 @@ impl Running {
         }
         // A shell that has only just forked what it leaves behind would be named in its place.
         let unnamed = members.iter().any(|member| member.only_forked && !member.is_zombie());
-        if unnamed && !ending.killing && now.since(ending.since) < NAMING {
+        let patience = match (doubtful, unnamed) {
+            (true, _) => EXEC,
+            (false, true) => NAMING,
+            (false, false) => Duration::ZERO,
+        };
+        if now.since(ending.since) < patience && !ending.killing {
             self.ending = Some(ending);
             return Progress::Waiting;
         }
