@@ -279,6 +279,32 @@ fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
     assert_eq!(point.end(child).status, Some(0));
 }
 
+/// Seen with a startd of 25.14: the slot is Claimed for a moment, and its claimer hears nothing.
+#[test]
+fn a_claim_that_policy_would_end_at_once_is_refused() {
+    let point = Point::new();
+    let socket = point.path("control").display().to_string();
+    let point =
+        point.knob("STARTD_JOB_HOOK_KEYWORD =").knob("IS_OWNER = True").arguments(["--control", &socket]);
+    let mut child = point.start();
+    while !point.ask(["status"]).status.success() {
+        assert!(child.try_wait().unwrap().is_none());
+    }
+    std::fs::write(
+        point.path("job.ad"),
+        "ClusterId = 7\nProcId = 0\nRequestCpus = 1\nRequestMemory = 8\nRequestDisk = 1\n",
+    )
+    .unwrap();
+    let ad = point.path("job.ad").display().to_string();
+    says(
+        &point.ask(["claim", "slot1", "--ads", &ad]),
+        2,
+        "claim refused: slot1 is Owner/Idle: its policy would end the claim at once",
+    );
+    assert!(point.ask(["off", "--fast"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+}
+
 #[test]
 fn an_ad_that_is_none_or_several_is_refused_with_its_line() {
     let (point, child) = unasked(Point::new());

@@ -75,12 +75,14 @@ impl Live<'_> {
                 };
                 // The present claim is another's until it has ended.
                 let waits = self.machine.waits_for(&slot);
-                let slots = match &waits {
+                let slots: Vec<SlotStatus> = match &waits {
                     None => self.machine.slots().filter_map(claimed).collect(),
                     Some(_) => Vec::new(),
                 };
-                let splits =
-                    slots.iter().any(|claimed: &SlotStatus| !claimed.slot.eq_ignore_ascii_case(&slot));
+                if slots.is_empty() && waits.is_none() {
+                    self.check_free(&slot)?;
+                }
+                let splits = slots.iter().any(|claimed| !claimed.slot.eq_ignore_ascii_case(&slot));
                 Answer { slots, waits, note: whole.filter(|_| splits), ..done }
             }
         })
@@ -106,6 +108,16 @@ impl Live<'_> {
             _ => "nobody has claimed it",
         };
         Err(format!("{id} is {state}/{activity}: {why}"))
+    }
+
+    /// A slot that policy would not let stay Claimed is what it was: its claimer hears nothing from a startd, and is told here.
+    fn check_free(&self, slot: &str) -> Result<(), String> {
+        match self.slot(slot) {
+            Some((_, id, state @ (State::Owner | State::Unclaimed), activity)) => Err(format!(
+                "claim refused: {id} is {state}/{activity}: its policy would end the claim at once"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// What there is to be said to whoever wants a slot to be vacated that nobody has (`command_name_handler`).
