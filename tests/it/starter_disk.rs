@@ -56,6 +56,11 @@ fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
     assert_eq!(lines.next(), Some("ext2/ext3"), "{}", ran.told);
     let most: u64 = lines.next().unwrap().parse().unwrap();
     assert!((20 << 20..26 << 20).contains(&most), "{most}");
+    // A size that is no whole number of blocks: on b25a4da such a directory was only watched.
+    for odd in [2049, 20481] {
+        let ran = place.run(&format!("{}\nRequestDisk = {odd}", shell("exit 0")));
+        assert!(!ran.told.contains("not a file system of its own"), "{odd}: {}", ran.told);
+    }
     assert!(ran.left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{:?}", ran.left);
 }
 
@@ -89,11 +94,16 @@ fn the_slots_disk_counts_before_the_jobs_wish_and_without_either_there_is_no_lim
     let place = Place::new().noting().knob(ENFORCED);
     let ran = place.run(&shell(fill));
     assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let none = "neither Disk of the slot nor RequestDisk is a number above 0";
+    for wish in ["", "RequestDisk = 0", "RequestDisk = -5", "RequestDisk = \"many\"", "RequestDisk = 1 / 0"] {
+        let ran = place.run(&format!("{}\n{wish}", shell("exit 0")));
+        assert_eq!(ran.told.matches(none).count(), 1, "{wish}: {}", ran.told);
+    }
     let slot = place.path("slot");
     fs::write(&slot, "Disk = 102400\n").unwrap();
     let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
     let ran = place.run(&format!("{}\nRequestDisk = 1024", shell(fill)));
-    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    assert!(ran.has("ExitCode = 0") && !ran.told.contains(none), "{}{}", ran.ad, ran.told);
 }
 
 #[test]

@@ -267,6 +267,19 @@ impl<'w, 'v> Planning<'w, 'v> {
         }))
     }
 
+    /// A limit that is to be enforced, and that nobody has set.
+    fn told_of_no_limit(&self) -> Option<String> {
+        const KNOB: &str = "STARTD_ENFORCE_DISK_LIMITS";
+        let slot = self.request.machine.clone().unwrap_or_default();
+        let is_set = disk::limit_kib(&slot, &self.request.ad, self.request.world).is_some();
+        let is_told = self.enforces_disk() && !is_set;
+        (is_told && notice::is_news(self.request.private.as_deref(), KNOB)).then(|| {
+            format!(
+                "{KNOB} is true, and neither Disk of the slot nor RequestDisk is a number above 0: the job's directory has no limit"
+            )
+        })
+    }
+
     fn sandbox(&self) -> Result<Sandbox, ValueError> {
         let (settings, quirks) = (&self.knobs.settings, self.request.quirks);
         let slot = self.request.machine.clone().unwrap_or_default();
@@ -356,6 +369,7 @@ impl<'w, 'v> Planning<'w, 'v> {
         self.warnings.extend(told);
         let told = self.told_of_hiding(&sandbox)?;
         self.warnings.extend(told);
+        self.warnings.extend(self.told_of_no_limit());
         self.warnings.extend(self.told_of_log());
         let (request, settings) = (&self.request, &self.knobs.settings);
         let (world, quirks) = (request.world, request.quirks);

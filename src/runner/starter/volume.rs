@@ -25,6 +25,8 @@ use crate::starter::logical_volume::LogicalVolume;
 
 /// What a file system takes for itself beside what is written into it, in bytes.
 const OVERHEAD: u64 = 4 << 20;
+/// The blocks of a file system.
+const BLOCK: u64 = 4096;
 
 /// The bytes of a key.
 const KEY_SIZE: u64 = 32;
@@ -158,7 +160,9 @@ fn try_make(image: &Path, directory: &Directory, bytes: u64) -> Result<(), Strin
     options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(image).map_err(|error| at("make", &error))?;
     // Its blocks are taken when they are written.
-    file.set_len(bytes / 16 * 17 + OVERHEAD).map_err(|error| at("make", &error))?;
+    let size = (bytes / 16).saturating_mul(17).saturating_add(OVERHEAD);
+    // Whole blocks: of an odd end losetup complains where the device's name should stand alone.
+    file.set_len(size - size % BLOCK).map_err(|error| at("make", &error))?;
     drop(file);
     let name = BString::from(image.as_os_str().as_bytes());
     let quiet = ["-q", "-F", "-m", "0", "-O", "^has_journal"].map(BString::from);
