@@ -60,9 +60,7 @@ pub fn diagram(changes: &[Change], seconds: &BTreeMap<String, f64>) -> String {
          markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#333\"/></marker></defs>\n\
          <rect width=\"1180\" height=\"{height:.0}\" fill=\"#fff\"/>\n"
     );
-    for change in changes {
-        arrow(&mut out, change, &mut others);
-    }
+    let labels: Vec<String> = changes.iter().map(|change| arrow(&mut out, change, &mut others)).collect();
     let whole: f64 = seconds.values().sum();
     for name in names {
         let (x, y) = place(name, &mut others);
@@ -84,12 +82,14 @@ pub fn diagram(changes: &[Change], seconds: &BTreeMap<String, f64>) -> String {
             y + 34.0
         );
     }
+    // No box hides a count.
+    labels.iter().for_each(|label| out.push_str(label));
     out.push_str("</svg>\n");
     out
 }
 
-/// A bent line, so that both directions are seen, with its count.
-fn arrow(out: &mut String, change: &Change, others: &mut BTreeMap<String, (f64, f64)>) {
+/// A bent line, so that both directions are seen; returns its count, which stands beside it.
+fn arrow(out: &mut String, change: &Change, others: &mut BTreeMap<String, (f64, f64)>) -> String {
     let centre = |(x, y): (f64, f64)| (x + BOX.0 / 2.0, y + BOX.1 / 2.0);
     let (from, to) = (centre(place(&change.from, others)), centre(place(&change.to, others)));
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -113,14 +113,20 @@ fn arrow(out: &mut String, change: &Change, others: &mut BTreeMap<String, (f64, 
         change.count
     );
     let label = ((begin.0 + 2.0 * middle.0 + end.0) / 4.0, (begin.1 + 2.0 * middle.1 + end.1) / 4.0);
-    let _ = writeln!(
-        out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\" \
-         fill=\"#b00020\">{}</text>",
-        label.0,
+    // Of two lines between boxes one above the other each has its count on its own side: large ones would meet.
+    let is_upright = dx.abs() * 2.0 < dy.abs();
+    let (anchor, aside) = match (is_upright, nx < 0.0) {
+        (false, _) => ("middle", 0.0),
+        (true, true) => ("end", -3.0),
+        (true, false) => ("start", 3.0),
+    };
+    format!(
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\" \
+         fill=\"#b00020\">{}</text>\n",
+        label.0 + aside,
         label.1 + 4.0,
         change.count
-    );
+    )
 }
 
 /// Where a line from the middle of a box towards a point leaves it.
@@ -130,4 +136,24 @@ fn edge((x, y): (f64, f64), towards: (f64, f64)) -> (f64, f64) {
     let by_height = if dy == 0.0 { f64::MAX } else { BOX.1 / 2.0 / dy.abs() };
     let part = by_width.min(by_height).min(1.0);
     (x + dx * part, y + dy * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Suspended stands below Busy: the counts of a large pool would meet in the middle.
+    #[test]
+    fn counts_of_both_directions_stand_apart_and_above_all_boxes() {
+        let change = |from: &str, to: &str, count| Change { from: from.into(), to: to.into(), count };
+        let changes = [
+            change("Claimed/Busy", "Claimed/Suspended", 14_477),
+            change("Claimed/Suspended", "Claimed/Busy", 13_082),
+        ];
+        let picture = diagram(&changes, &BTreeMap::new());
+        let label =
+            |count: &str| picture.lines().rfind(|line| line.ends_with(&format!(">{count}</text>"))).unwrap();
+        assert!(label("14477").contains("\"end\"") && label("13082").contains("\"start\""), "{picture}");
+        assert!(picture.rfind("<rect") < picture.find(">14477</text>"), "{picture}");
+    }
 }

@@ -280,6 +280,13 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     );
     let told = place.well(&["simulate", "s.toml", "--why", "slot1@m12@1h"]);
     assert!(told.contains("PREEMPT = Memory < 9 (s.toml, line 7)"), "{told}");
+    let (_, _, stderr) = place.run(&["simulate", "s.toml", "--why", "quite-another@1h"]);
+    assert!(stderr.contains("there are slot1@m1, ") && stderr.contains(" and 4 more"), "{stderr}");
+    for (count, title) in [("1", "1 slot, 3h"), ("2", "2 slots, 3h")] {
+        place.write("one.toml", format!("length = '3h'\n[[machine]]\nslots = {count}\n"));
+        let page = place.well(&["simulate", "one.toml", "--html", "-"]);
+        assert!(page.contains(&format!(">{title}<")), "{page}");
+    }
 }
 
 /// A policy with a slip plays as if it were not there.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::simulate_report::report;
+use super::simulate_report::{report, thousands};
 use crate::cli::common::{Painter, When};
 use crate::picture::{self, Change, Lane, MarkKind, Stay};
 use crate::runner::simulate::summary::{Summary, pair_name};
@@ -91,6 +91,7 @@ pub(super) fn page(timeline: &Timeline, rows: &[String], summary: &Summary) -> S
         ("Slots over time", svg(timeline, rows, summary)),
         ("States, and how often slots went from one to another", picture::diagram(&changes, &seconds)),
     ];
-    let title = format!("{} slots, {}", summary.slots, written(summary.length));
+    let slots = if summary.slots == 1 { "slot" } else { "slots" };
+    let title = format!("{} {slots}, {}", thousands(summary.slots), written(summary.length));
     picture::html(&title, &pictures, &report(summary, Painter::stdout(When::Never)))
 }

@@ -172,7 +172,14 @@ fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -
         let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
         let hint = match nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
-            None => format!("there are {}", names.iter().take(8).cloned().collect::<Vec<_>>().join(", ")),
+            None => {
+                let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+                let left = names.len().saturating_sub(8);
+                format!(
+                    "there are {some}{}",
+                    if left == 0 { String::new() } else { format!(" and {left} more") }
+                )
+            }
         };
         return Err(problem.hint(hint).into());
     };
