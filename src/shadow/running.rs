@@ -257,7 +257,8 @@ impl Shadow<'_> {
         let text = [b"Error from ", &self.slot[..], b": ", &text].concat();
         let (reason, code) = improved(&text, code, self.began, &self.host);
         self.protocol = protocol_of(&text, code);
-        let code = if code == 0 { STARTER_ERROR } else { code };
+        // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
+        let (code, subcode) = if code == 0 { (STARTER_ERROR, 0) } else { (code, subcode) };
         self.gone = Some(code);
         self.fate = Some(Fate::Failed { reason, code, subcode });
     }

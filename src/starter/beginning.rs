@@ -17,6 +17,7 @@ use super::phase::Phase;
 use super::prepare::{self, Answer, Prepared};
 use super::process;
 use super::settings::Moment;
+use super::update_timer::Occasion;
 use crate::classad::Context;
 use crate::classad::format::long;
 use crate::hook::HookType;
@@ -125,6 +126,7 @@ impl Starter<'_> {
         if let Some(path) = self.setup.hooks.update.clone() {
             let mut ad = self.ad.clone();
             ad.update(&ending::provisioned(&self.machine, &self.frozen(now)));
+            self.tell_shadow(-1, &mut ad);
             self.call(now, (UPDATE_JOB_INFO, path), Vec::new(), &ad, out);
         }
         out.push(Action::OpenLog);
@@ -344,7 +346,7 @@ impl Starter<'_> {
                     Self::tell_quirk(Quirk::MissedDeferralAsSignal, reason, out);
                 }
                 // The exit that is told of a process that never was sends an update first.
-                self.update(now, out);
+                self.update(now, Occasion::Change, out);
                 self.all_jobs_done(now, out);
             }
         }

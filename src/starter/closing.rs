@@ -85,7 +85,8 @@ impl Starter<'_> {
     pub(super) fn call_exit_hook(&mut self, now: Now, out: &mut Vec<Action>) -> Option<CallId> {
         let path = self.setup.hooks.exit.clone()?;
         let reason = BString::from(self.asked.word(self.setup.quirks));
-        let ad = self.closing.exit_ad.clone().unwrap_or_default();
+        let mut ad = self.closing.exit_ad.clone().unwrap_or_default();
+        self.untell_shadow(&mut ad);
         Some(self.call(now, (JOB_EXIT, path), vec![reason], &ad, out))
     }
 

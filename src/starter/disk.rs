@@ -44,6 +44,10 @@ pub fn limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn crate::world::Worl
     of_slot.or_else(|| Context::new(world).my(ad).int(attr::REQUEST_DISK)).filter(|kib| *kib > 0)
 }
 
+/// What only a shadow is told of how full the directory is and how busy the job was.
+const ONLY_SHADOW: [&str; 6] =
+    ["CpusUsage", "DiskUsage", "ExecuteDirWasEncrypted", "ScratchDirFileCount", "StderrMtime", "StdoutMtime"];
+
 impl Starter<'_> {
     /// Begins to watch the directory of a job that runs.
     pub(super) fn watch_disk(&mut self, now: Now) {
@@ -87,6 +91,20 @@ impl Starter<'_> {
             }
         }
         ad.set("ScratchDirFileCount", i64::try_from(entries).unwrap_or(i64::MAX));
+    }
+
+    /// Takes out again what only a shadow is told: the ad of JOB_EXIT has none of it, nor has that of an update which is no periodic
+    /// one (s23b, s23d).
+    pub(super) fn untell_shadow(&self, ad: &mut ClassAd) {
+        if self.setup.moves.is_none() {
+            return;
+        }
+        for name in ONLY_SHADOW {
+            match self.ad.get(name) {
+                Some(before) => ad.insert(name, before),
+                None => drop(ad.remove(name)),
+            }
+        }
     }
 }
 

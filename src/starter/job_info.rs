@@ -229,8 +229,6 @@ pub fn read_transferred(
     let (command, iwd) = (Context::new(world).my(ad).string(attr::CMD), ad.get(attr::IWD));
     let mut info = read(ad, scratch, overrides, quirks, world)?;
     let scratch = scratch.as_os_str().as_bytes();
-    ad.remove("OrigCmd");
-    ad.remove("OrigIwd");
     if let Some(command) = command {
         ad.set(attr::CMD, command);
     }

@@ -13,6 +13,7 @@ use super::job_run::{Ended, Process};
 use super::machine::{PREPARE_JOB, Starter};
 use super::phase::Phase;
 use super::prepare::{self, Answer};
+use super::update_timer::Occasion;
 use super::usage::{Meter, Pace};
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -63,7 +64,7 @@ impl Starter<'_> {
     /// It ended before JOB_EXIT did, whose result is waited for all the same.
     pub(super) fn ended_late(&mut self, now: Now, ended: Ended, usage: FamilyUsage, out: &mut Vec<Action>) {
         self.run.usage = usage;
-        self.update(now, out);
+        self.update(now, Occasion::Change, out);
         self.run.ends(ended);
         out.push(Action::Tell(Notice::JobEnded { exit: ended.exit, asked: None }));
     }

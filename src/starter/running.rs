@@ -12,7 +12,8 @@ use super::limits::{self, OutOfMemory};
 use super::machine::{Starter, UPDATE_JOB_INFO};
 use super::phase::Phase;
 use super::settings::Moment;
-use crate::classad::ClassAd;
+use super::update_timer::Occasion;
+use crate::classad::{ClassAd, Value};
 use crate::job::attr;
 use crate::process::Exit;
 use crate::quirks::Quirk;
@@ -37,7 +38,7 @@ impl Starter<'_> {
         match why {
             Measuring::Update { vacating } => {
                 let since = if vacating { None } else { self.asked.vacate.take() };
-                self.update(now, out);
+                self.update(now, if vacating { Occasion::Change } else { Occasion::Time }, out);
                 self.asked.vacate = self.asked.vacate.take().or(since);
             }
             Measuring::Suspended => out.push(Action::Log(LogEvent::Suspended { processes: usage.processes })),
@@ -47,19 +48,35 @@ impl Starter<'_> {
     }
 
     /// UPDATE_JOB_INFO and the update file.
-    pub(super) fn update(&mut self, now: Now, out: &mut Vec<Action>) {
+    pub(super) fn update(&mut self, now: Now, occasion: Occasion, out: &mut Vec<Action>) {
         let mut update = ClassAd::new();
         self.publish_main(&mut update, now);
         self.publish_vacate(&mut update);
-        self.send_update(now, &update, out);
+        self.send_update(now, &update, occasion, out);
     }
 
-    fn send_update(&mut self, now: Now, update: &ClassAd, out: &mut Vec<Action>) {
+    fn send_update(&mut self, now: Now, update: &ClassAd, occasion: Occasion, out: &mut Vec<Action>) {
         out.push(Action::WriteUpdateAd(crate::classad::format::long::print(update)));
         if let Some(path) = self.setup.hooks.update.clone() {
             let mut ad = self.ad.clone();
             ad.update(update);
+            if occasion == Occasion::Change {
+                // STARTER_UPDATE_INTERVAL over the default of STARTER_UPDATE_INTERVAL_TIMESLICE.
+                let longest = self.setup.settings.update_interval.as_secs().saturating_mul(10);
+                self.tell_shadow(i64::try_from(longest).unwrap_or(i64::MAX), &mut ad);
+                self.untell_shadow(&mut ad);
+            }
             self.call(now, (UPDATE_JOB_INFO, path), Vec::new(), &ad, out);
+        }
+    }
+
+    /// What an update has for the shadow, and so for the hook: where the job runs, and when the next update comes at the latest, which
+    /// is -1 before the first (`JICShadow::updateStartd`, `updateShadow`).
+    pub(super) fn tell_shadow(&self, longest: i64, ad: &mut ClassAd) {
+        if self.setup.moves.is_some() {
+            let scratch = BString::from(self.setup.scratch.as_os_str().as_encoded_bytes());
+            ad.set("CondorScratchDir", Value::from(scratch));
+            ad.set("_condor_JOBINFO_MAXINTERVAL", longest);
         }
     }
 
@@ -398,7 +415,7 @@ impl Starter<'_> {
         if let Exit::Code(code) = exit {
             update.set("ExitCode", i64::from(code));
         }
-        self.send_update(now, &update, out);
+        self.send_update(now, &update, Occasion::Change, out);
     }
 
     fn post_script_ended(&mut self, now: Now, ended: Ended, out: &mut Vec<Action>) {
@@ -416,7 +433,7 @@ impl Starter<'_> {
 
     /// The kernel killed the job, or one of its processes, for its memory; true where that is the end of everything.
     fn ran_out_of_memory(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
-        self.update(now, out);
+        self.update(now, Occasion::Change, out);
         if let Some(failure) = self.setup.settings.groups.fault_out_of_memory() {
             self.run.process = None;
             self.end_with_job(failure, out);
@@ -472,7 +489,7 @@ impl Starter<'_> {
             return;
         }
         // Sent while the process still counts as running (`OsProc::JobReaper`).
-        self.update(now, out);
+        self.update(now, Occasion::Change, out);
         if let Some(text) = wrapper_failure {
             self.run.process = None;
             self.closing.status = 4;

@@ -1,8 +1,15 @@
-//! When the periodic update is due.
+//! When the periodic update is due, and what other updates there are.
 
 use std::time::Duration;
 
 use crate::time::{Now, Tick};
+
+/// Why there is an update. One of the timer's is made for the hook anew; any other is the shadow's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    Time,
+    Change,
+}
 
 /// The moment of the next update, `delay` after the one at `now`: the daemon rounds it to the nearest whole second of the
 /// clock (`Timeslice::updateNextStartTime`), so that 4 s show as 4 or 5 (s01).

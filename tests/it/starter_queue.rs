@@ -76,3 +76,63 @@ fn a_hook_of_the_shadow_that_is_ended_is_waited_for_and_what_it_said_is_told() {
     assert!(ran.told.contains("its end was asked for; it said: waiting"), "{}", ran.told);
     assert!(ran.left.is_empty());
 }
+
+/// The words of a hook that adds the ad it is given to a file in Iwd.
+fn noting(place: &Place, file: &str) -> String {
+    format!("cat >> {}", place.path("iwd").join(file).display())
+}
+
+#[test]
+fn hooks_are_told_where_the_job_runs_and_what_it_was_before_its_files_went_there() {
+    let place = queue();
+    let (update, exit) = (noting(&place, "updates"), noting(&place, "exit"));
+    let place = place.hook("UPDATE_JOB_INFO", &update).hook("JOB_EXIT", &exit);
+    let place = place.knob("STARTER_UPDATE_INTERVAL = 7");
+    let ad = format!(
+        "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\nJobUniverse = 5",
+        shell("exit 0")
+    );
+    let ran = place.run(&ad);
+    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let read = |file: &str| std::fs::read_to_string(place.path("iwd").join(file)).unwrap();
+    let (updates, exit) = (read("updates"), read("exit"));
+    for longest in ["-1", "70"] {
+        let line = format!("_condor_JOBINFO_MAXINTERVAL = {longest}\n");
+        assert_eq!(updates.matches(&line).count(), 1, "{updates}");
+    }
+    assert_eq!(updates.matches("CondorScratchDir = \"").count(), 2, "{updates}");
+    let iwd = format!("OrigIwd = \"{}\"\n", place.path("iwd").display());
+    assert!(exit.contains("OrigCmd = \"/bin/sh\"\n") && exit.contains(&iwd), "{exit}");
+    for told_to_the_shadow in ["CondorScratchDir", "ExecuteDirWasEncrypted", "ScratchDirFileCount"] {
+        assert!(!exit.contains(told_to_the_shadow), "{exit}");
+    }
+    assert!(
+        ran.has("ExecuteDirWasEncrypted = false") && ran.ad.contains("ScratchDirFileCount = "),
+        "{}",
+        ran.ad
+    );
+}
+
+#[test]
+fn the_exit_hook_of_a_job_that_leaves_its_slot_is_told_what_its_startd_says() {
+    let place = queue();
+    let exit = noting(&place, "exit");
+    let place = place.hook("JOB_EXIT", &exit).knob("PERIODIC_EXPR_INTERVAL = 1");
+    let ran = run(&place, "exec sleep 600", "PeriodicHold = JobStatus == 2");
+    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 3"), "{}\n{}", ran.ad, ran.told);
+    let exit = std::fs::read_to_string(place.path("iwd/exit")).unwrap();
+    assert!(exit.contains("VacateReason = \"Claim deactivated\"\nVacateReasonCode = 1009\n"), "{exit}");
+}
+
+#[test]
+fn a_prepare_hook_that_sends_the_job_back_gives_no_subcode() {
+    for (script, how) in
+        [("echo HookStatusCode = 300", "reported status 300"), ("kill -KILL $$", "died with signal 9")]
+    {
+        let place = queue().hook("PREPARE_JOB", script);
+        let ran = run(&place, "exit 0", "");
+        assert!(ran.has("JobStatus = 1") && ran.has("VacateReasonSubCode = 0"), "{}\n{}", ran.ad, ran.told);
+        let log = std::fs::read_to_string(place.path("iwd/log")).unwrap();
+        assert!(log.contains("Job was evicted. Code 1007 Subcode 0\n") && log.contains(how), "{log}");
+    }
+}

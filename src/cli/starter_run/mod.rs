@@ -17,8 +17,9 @@ use anyhow::Context;
 use bstr::BString;
 use clap::{ArgMatches, FromArgMatches};
 
+use self::access_point::As;
 use self::options::{Cli, NAME, OPTIONS, is_given, slot_of_runner};
-use super::common::{Compat, Program, Session, Status};
+use super::common::{Compat, Problem, Program, Session, Status};
 use crate::os;
 use crate::starter;
 
@@ -56,6 +57,12 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         }
         None => (Cli::from_arg_matches(matches)?, is_given(matches, "ads")),
     };
+    if is_given(matches, "until") && cli.job.played_as == As::Fetched {
+        return Err(Problem::usage(
+            "--until needs --as shadow or --as local: a fetched job is not run again".to_owned(),
+        )
+        .into());
+    }
     if cli.job.carry {
         return access_point::helper();
     }

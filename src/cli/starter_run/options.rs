@@ -99,7 +99,7 @@ pub(super) struct JobOptions {
         help_heading = "Job"
     )]
     pub(super) played_as: As,
-    /// With --as shadow: run it again until it is done or held, or N times at most
+    /// With --as shadow or local: run again until done or held, or N times at most
     #[arg(
         long,
         value_name = "done|held|N",

@@ -56,15 +56,19 @@ impl Onlooker<'_> {
         requests
     }
 
-    /// Behind a shadow all come as a soft end (c39): the starter does not know why. One of the local universe does, and sends the
-    /// signal for it.
+    /// Behind a shadow all come as a soft end (c39): the starter knows from its startd only that the claim was deactivated (s23d). One
+    /// of the local universe knows why, and sends the signal for it.
     fn request(&self, ask: Ask) -> Request {
+        let by_startd = |reason: &str| {
+            let code = HoldCode::ClaimDeactivated as i64;
+            (!self.local).then(|| Vacate { reason: reason.into(), code, subcode: 0 })
+        };
         match ask {
             Ask::Hold if self.local => Request::Hold(None),
             Ask::Remove if self.local => Request::Remove(None),
             Ask::Requeue => Request::Requeue,
-            Ask::Hold | Ask::Remove | Ask::Vacate => Request::Graceful(None),
-            Ask::AtOnce => Request::Fast(None),
+            Ask::Hold | Ask::Remove | Ask::Vacate => Request::Graceful(by_startd("Claim deactivated")),
+            Ask::AtOnce => Request::Fast(by_startd("Claim deactivated forcibly")),
         }
     }
 

@@ -14,6 +14,7 @@ mod compare;
 mod edits;
 pub mod exceptions;
 pub mod findings;
+mod handed_out;
 mod normalise;
 pub mod not_done;
 pub mod outcome;

@@ -43,6 +43,8 @@ pub struct PlayedCase {
     pub stdout: Vec<u8>,
     pub stderr: String,
     pub exit: String,
+    /// The log of a job that a schedd handed out.
+    pub log: String,
 }
 
 /// Plays the scenario.
@@ -327,12 +329,27 @@ fn starter(
     case: &Case,
     played: &mut Played,
 ) -> Result<()> {
-    let program = starter_program(stage, programs)?;
+    let by_hand = case.log.is_none();
+    let program = if by_hand { starter_program(stage, programs)? } else { programs.join("htc-starter-run") };
+    let real = stage.top().join("programs.real");
+    if !by_hand && !real.is_symlink() {
+        std::os::unix::fs::symlink(programs, &real)
+            .map_err(|error| format!("{}: {error}", real.display()))?;
+    }
+    if let (false, Some(ad)) = (by_hand, &scenario.machine_ad) {
+        super::stage::write(&stage.local.join("slot.ad"), &stage.fill_in(ad))?;
+    }
     let command = command(scenario, stage, accounts, &program);
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let case = Case { stdin: shifted(&case.stdin, epoch), ..case.clone() };
     let files = stage.local.join("cases").join(&case.name);
-    played.cases.push(run_case(command, stage, &case, (&stage.local.join("iwd"), &files))?);
+    let mut ran = run_case(command, stage, &case, (&stage.local.join("iwd"), &files))?;
+    if let (false, Some(cluster)) = (by_hand, case.name.split('.').next()) {
+        let log = fs::read(stage.local.join(format!("iwd/log.{cluster}"))).unwrap_or_default();
+        ran.log = String::from_utf8_lossy(&stage.take_out(&log)).into_owned();
+        ran.stdout.clear();
+    }
+    played.cases.push(ran);
     Ok(())
 }
 
@@ -412,6 +429,7 @@ pub fn run_case(
         stdout: stage.take_out(&fs::read(&out).unwrap_or_default()),
         stderr: fs::read_to_string(&errors).unwrap_or_default(),
         exit: if end.starts_with("killed") { case_killed(limit) } else { end },
+        log: String::new(),
     })
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Result;
 use super::calls::{Call, Meta};
+use super::handed_out;
 use super::subject::Subject;
 
 /// One scenario directory.
@@ -18,6 +19,8 @@ pub struct Scenario {
     pub actions: Vec<Action>,
     pub cases: Vec<Case>,
     pub timeline: String,
+    /// The slot of the jobs that a schedd handed out.
+    pub machine_ad: Option<Vec<u8>>,
     /// Length of the recording in seconds.
     pub seconds: f64,
 }
@@ -56,6 +59,8 @@ pub struct Case {
     pub signals: Vec<(f64, String)>,
     /// The program that ran when the first signal came: it is waited for, as this machine may be slower.
     pub awaited: Option<String>,
+    /// The log of a job that a schedd handed out.
+    pub log: Option<String>,
     /// Variables it got beside the usual ones.
     pub environment: Vec<(String, String)>,
 }
@@ -73,7 +78,7 @@ impl Scenario {
             })
             .collect();
         let seconds = actions.last().map_or(30.0, |action| action.at);
-        Ok(Scenario {
+        let mut scenario = Scenario {
             // What has none names its files in the configuration alone.
             layout: layout(&text(&directory.join("layout.txt")).unwrap_or_default()),
             calls: calls(&directory.join("hooks"))?,
@@ -81,8 +86,13 @@ impl Scenario {
             directory: directory.to_owned(),
             actions,
             timeline,
+            machine_ad: None,
             seconds,
-        })
+        };
+        if handed_out::is_one(&scenario) {
+            handed_out::read(&mut scenario);
+        }
+        Ok(scenario)
     }
 
     /// When the execution point began to look at its slots, in seconds since the start of the recording.
@@ -100,10 +110,6 @@ impl Scenario {
 
     /// Why the scenario cannot be replayed with the two runners, if so.
     pub fn not_ours(&self) -> Option<String> {
-        let needs = |what: &str| self.actions.iter().any(|action| action.what.contains(what));
-        if needs("condor_submit") {
-            return Some("its jobs come from a schedd, which htc-slot-run does not speak to".to_owned());
-        }
         let edits = self.actions.iter().map(|action| action.what.as_str());
         let mut edits = edits.filter(|what| what.starts_with("condor_config: "));
         if edits.any(|what| super::edits::added(&self.title(), what).is_none()) {
@@ -387,6 +393,7 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
                 .collect(),
             signals,
             awaited: None,
+            log: None,
             start,
             name,
         });

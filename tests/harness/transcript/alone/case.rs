@@ -133,6 +133,7 @@ impl Case {
         };
         let (calls, recorded) = calls(at, value, known)?;
         let mut run = scenario::Case {
+            log: None,
             name: name.clone(),
             start: 0.0,
             argv,

@@ -9,8 +9,8 @@ mod case;
 mod chirp;
 mod compare;
 mod layout;
-mod log;
-mod pool;
+pub mod log;
+pub mod pool;
 mod slot_ad;
 
 use std::path::Path;

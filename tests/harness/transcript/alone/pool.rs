@@ -116,7 +116,7 @@ const TELLING: [&str; 8] = [
 ];
 
 /// What condor_submit makes of every job and others write over.
-const SUBMITTED: [(&str, &str); 20] = [
+pub const SUBMITTED: [(&str, &str); 20] = [
     ("CommittedSlotTime", "0"),
     ("CommittedSuspensionTime", "0"),
     ("CommittedTime", "0"),
@@ -364,7 +364,8 @@ fn attributes(text: &str) -> BTreeMap<String, String> {
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn is_written(name: &str) -> bool {
+/// Whether somebody else than condor_submit writes it.
+pub fn is_written(name: &str) -> bool {
     WRITTEN.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),
         (None, Some(start)) => name.starts_with(start),
