@@ -14,7 +14,7 @@ use crate::text::arguments;
 use crate::world::World;
 
 /// `JobUniverse` of jobs that are virtual machines.
-const VM_UNIVERSE: i64 = 13;
+pub const VM_UNIVERSE: i64 = 13;
 
 /// The mode in which the vm gahp serves one starter (VMGAHP_STANDALONE_MODE).
 const STANDALONE: &str = "3";

@@ -300,6 +300,9 @@ fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_o
     assert!(ran.told.contains("is watched, and not a file system of its own: cannot mount"), "{}", ran.told);
     assert!(ran.left.is_empty(), "{:?}", ran.left);
     assert!(!ran.told.contains("LVM_HIDE_MOUNT"), "{}", ran.told);
+    // Unset it hides the volumes of jobs that say what they are.
+    let vanilla = place.run(&format!("{ad}\nJobUniverse = 5"));
+    assert!(vanilla.told.contains("LVM_HIDE_MOUNT is AUTO: the job's volume is mounted"), "{}", vanilla.told);
     let place = place.knob("LVM_HIDE_MOUNT = True");
     let ran = place.run(&ad);
     assert!(ran.told.contains("the job's volume is mounted where the whole machine sees it"), "{}", ran.told);

@@ -44,6 +44,27 @@ pub(super) struct Cli {
     pub(super) job: JobOptions,
 }
 
+/// What means nothing where no job is run.
+const ABOUT_A_JOB: [&str; 17] = [
+    "slot_ads",
+    "slot_name",
+    "job_input_ad",
+    "job_keyword",
+    "job_output_ad",
+    "job_update_ad",
+    "job_cluster",
+    "job_proc",
+    "job_subproc",
+    "job_stdin",
+    "job_stdout",
+    "job_stderr",
+    "interactive",
+    "log",
+    "until",
+    "hook_timeout",
+    "orphan_grace",
+];
+
 /// What is said about the job.
 #[derive(Args, Clone, Debug)]
 pub(super) struct JobOptions {
@@ -153,13 +174,13 @@ pub(super) struct JobOptions {
     #[arg(long, requires = "dry_run", help_heading = "Behaviour")]
     pub(super) explain: bool,
     /// Print what this starter and the container runtimes of the machine can do, and end
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true)]
+    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ABOUT_A_JOB)]
     pub(super) classad: bool,
     /// Print the events of a job's log (text, XML or JSON) as ads, and end
-    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Input", conflicts_with_all = ["dry_run", "classad", "clean", "ask"])]
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Input", conflicts_with_all = ["dry_run", "classad", "clean", "ask"], conflicts_with_all = ABOUT_A_JOB)]
     pub(super) events_of: Option<PathBuf>,
     /// Remove what starters that were killed have left in EXECUTE, say what, and end
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ["dry_run", "classad"])]
+    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ["dry_run", "classad"], conflicts_with_all = ABOUT_A_JOB)]
     pub(super) clean: bool,
     /// Text in front of messages
     #[arg(long, value_name = "TEXT", help_heading = "Output", hide_short_help = true)]

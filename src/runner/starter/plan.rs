@@ -22,6 +22,7 @@ use super::visa::Visa;
 use super::volume::Limited;
 use crate::classad::{ClassAd, Context};
 use crate::config::{ValueError, View};
+use crate::job::attr;
 use crate::os::{cgroup, mounts};
 use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
@@ -251,20 +252,37 @@ impl<'w, 'v> Planning<'w, 'v> {
         }))
     }
 
-    /// Tells of a volume that is to be seen by its job alone (`VolumeManager::GetHideMount`).
-    fn told_of_hiding(&self, sandbox: &Sandbox) -> Result<Option<String>, ValueError> {
+    /// Tells of a volume that is to be seen by its job alone (`VolumeManager::CheckHideMount`).
+    fn told_of_hiding(&self, sandbox: &Sandbox) -> Option<String> {
         const KNOB: &str = "LVM_HIDE_MOUNT";
         let is_made = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
-        let asked =
-            self.view.string(KNOB)?.filter(|asked| is_made && asked.value.eq_ignore_ascii_case(b"true"));
-        let asked = asked.filter(|_| notice::is_news(self.request.private.as_deref(), KNOB));
-        Ok(asked.map(|asked| {
-            let place = asked.origin.told();
-            format!(
-                "{KNOB} = true ({place}): the job's volume is mounted where the whole machine sees it; in a pool the \
-                 job alone does, and jobs of docker are not taken"
-            )
-        }))
+        // Whatever is no truth value is AUTO, as nothing is.
+        let asked = self.view.boolean(KNOB).ok().flatten();
+        let is_hidden = asked.as_ref().map_or_else(|| self.may_hide(), |asked| asked.value);
+        if !is_made || !is_hidden || !notice::is_news(self.request.private.as_deref(), KNOB) {
+            return None;
+        }
+        let (knob, others) = match asked {
+            Some(asked) => {
+                (format!("{KNOB} = true ({})", asked.origin.told()), ", and jobs of docker are not taken")
+            }
+            None => (format!("{KNOB} is AUTO"), ""),
+        };
+        Some(format!(
+            "{knob}: the job's volume is mounted where the whole machine sees it; in a pool the job alone does{others}"
+        ))
+    }
+
+    /// Whether LVM_HIDE_MOUNT = AUTO hides the volume of this job (`isHideMountCompatible`).
+    fn may_hide(&self) -> bool {
+        let slot = self.request.machine.clone().unwrap_or_default();
+        let of = |ad, name: &str| Context::new(self.request.world).my(ad).boolean(name).unwrap_or(false);
+        let ad = &self.request.ad;
+        let by_docker = of(ad, "WantDocker") || of(ad, "WantDockerImage") && of(&slot, "HasDocker");
+        let universe = Context::new(self.request.world).my(ad).int(attr::JOB_UNIVERSE);
+        !by_docker
+            && universe.is_some_and(|universe| universe != virtual_machine::VM_UNIVERSE)
+            && !of(ad, "IsTransferShadow")
     }
 
     /// A limit that is to be enforced, and that nobody has set.
@@ -367,8 +385,7 @@ impl<'w, 'v> Planning<'w, 'v> {
         let sandbox = self.sandbox()?;
         let told = self.told_of_encryption(&sandbox)?;
         self.warnings.extend(told);
-        let told = self.told_of_hiding(&sandbox)?;
-        self.warnings.extend(told);
+        self.warnings.extend(self.told_of_hiding(&sandbox));
         self.warnings.extend(self.told_of_no_limit());
         self.warnings.extend(self.told_of_log());
         let (request, settings) = (&self.request, &self.knobs.settings);
