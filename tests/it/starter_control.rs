@@ -334,16 +334,17 @@ fn what_a_killed_run_kept_for_its_job_is_removed_by_clean() {
     let tmp = place.path("tmp").display().to_string();
     place.environment.push(("TMPDIR".to_owned(), tmp));
     let mut child = start(&place, QUEUED);
+    let tmp = place.path("tmp");
     let spools = || {
-        let all = fs::read_dir(place.path("tmp")).unwrap().flatten();
+        let all = fs::read_dir(&tmp).unwrap().flatten();
         all.filter(|entry| entry.file_name().to_string_lossy().starts_with("htc-spool.")).count()
     };
     assert_eq!(spools(), 1);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(spools(), 1);
-    let mut clean = place.command();
-    let cleaned = clean.args(["--clean"]).output().unwrap();
+    place.options = vec!["--clean".to_owned()];
+    let cleaned = place.command().output().unwrap();
     assert_eq!(
         (cleaned.status.code(), spools()),
         (Some(0), 0),
