@@ -10,6 +10,7 @@ pub mod hook_environment;
 pub mod hook_limits;
 pub mod hook_test;
 pub mod journal;
+pub mod parent;
 pub mod router;
 pub mod shadow;
 pub mod simulate;

@@ -50,9 +50,10 @@ impl Shadow<'_> {
             (Phase::Idle { .. }, Order::Release(_) | Order::Vacate { .. }) => Some("the job is idle"),
             (Phase::Held, Order::Hold { .. }) => Some("the job is held already"),
             (Phase::Held, Order::Vacate { .. }) => Some("the job is held"),
-            (Phase::New | Phase::Hook, _) => Some("the job is being prepared"),
+            (Phase::Hook, Order::Release(_)) => Some("the job is not held"),
+            (Phase::New, _) => Some("the job is being prepared"),
             (Phase::Finished, _) => Some("the job has left the queue"),
-            (Phase::Running | Phase::Idle { .. } | Phase::Held, _) => None,
+            (Phase::Hook | Phase::Running | Phase::Idle { .. } | Phase::Held, _) => None,
         }
     }
 
@@ -90,10 +91,17 @@ impl Shadow<'_> {
             };
         }
         out.push(Action::WakeAt(None));
+        if self.phase == Phase::Hook {
+            // The slot was the job's as long as its hook ran. A pool's shadow hears of it when the hook has ended
+            // (`RemoteResource::killStarter` before there is a starter).
+            self.count_time(now);
+        }
         match order {
             Order::Hold { reason, code, subcode } => self.hold(now, (reason, code, subcode), out),
             Order::Remove(reason) => self.removed(now, &reason, out),
             Order::Release(reason) => self.release(now, reason, out),
+            // No starter has seen it: there is nothing that it could be evicted from.
+            Order::Vacate { .. } if self.phase == Phase::Hook => self.again(now, true, out),
             Order::Vacate { .. } => {}
         }
     }

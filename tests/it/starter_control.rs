@@ -209,15 +209,48 @@ fn a_held_job_is_released_runs_again_and_is_removed() {
 #[test]
 fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
     let place = shadow("done").hook("SHADOW_PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
-    let place = place.option(&["--hook-timeout", "1"]).knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let place = place.option(&["--hook-timeout", "3"]).knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
     let pipe = place.pipe();
     fs::rename(&pipe, place.path("iwd/calls.pipe")).unwrap();
     let child = place.start(&format!("{}\n{QUEUED}", shell("exit 0")));
     assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
     let mut stream = UnixStream::connect(place.path("own/control")).unwrap();
-    stream.write_all(b"{\"command\": \"remove\"}\n").unwrap();
+    stream.write_all(b"{\"command\": \"status\"}\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("preparing"), "{answer}");
+    // Somebody who connects and says nothing takes none of it either.
+    let silent = UnixStream::connect(place.path("own/control")).unwrap();
+    refused(&place, &["release"], "the job is not held");
+    refused(&place, &["suspend"], "no job runs just now");
+    // It is prepared once more: for each time the pipe is told of it.
+    assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
+    drop(silent);
+    done(&place, &["remove"]);
     let ran = place.finish(child);
+    assert!(ran.has("JobStatus = 3"), "{}", ran.ad);
     assert!(ran.told.contains("it ran longer than its time-out"), "{}", ran.told);
+}
+
+#[test]
+fn the_time_limit_is_that_of_all_runs_and_of_what_lies_between() {
+    let limited = |until: &str| Place::new().option(&["--as", "shadow", "--until", until, "--timeout", "1"]);
+    let job = |more: &str| format!("{}\nJobUniverse = 5\n{more}", shell("exit 0"));
+    let ended = |place: Place, more: &str, state: &str| {
+        let ran = place.run(&job(more));
+        assert_eq!(ran.status, 124, "{}", ran.told);
+        assert!(ran.has(&format!("JobStatus = {state}")), "{}", ran.ad);
+        assert!(ran.left.is_empty(), "{:?}", ran.left);
+        ran.told
+    };
+    let hook = limited("done").hook("SHADOW_PREPARE_JOB", "exec sleep 600");
+    ended(hook.knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM"), "", "1");
+    ended(limited("done"), "OnExitHold = true\nPeriodicRelease = false", "5");
+    // Each of many runs notes what it begins.
+    let told = ended(limited("1000000"), "OnExitRemove = false", "1");
+    assert!(!told.contains("will not be found"), "{told}");
+    let told = ended(limited("done"), "OnExitRemove = false", "1");
+    assert!(!told.contains("will not be found"), "{told}");
 }
 
 #[test]

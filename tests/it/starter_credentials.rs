@@ -202,3 +202,37 @@ fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
     let ran = place().knob("SPOOL = /dev/null/spool").run(&format!("{}\n{NEEDS}", shell("exit 0")));
     assert!(ran.told.contains("/dev/null/spool/7/_condor_creds"), "{}", ran.told);
 }
+
+#[test]
+fn the_credentials_of_a_hook_whose_shadow_was_killed_are_removed_by_clean() {
+    let mut place = of_shadow(0o600)
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM")
+        .knob("SPOOL = $(LOCAL_DIR)/spool")
+        .hook("SHADOW_PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
+    let pipe = place.path("iwd/calls.pipe");
+    fs::rename(place.pipe(), &pipe).unwrap();
+    fs::create_dir_all(place.path("spool/7/_condor_creds.cluster7.proc2")).unwrap();
+    let mut child = place.start(&format!("{}\n{NEEDS}", shell("exit 0")));
+    assert_eq!(heard(&pipe), "up\n");
+    place.options = vec!["--clean".to_owned()];
+    let clean = || {
+        let output = place.command().output().unwrap();
+        let left = fs::read_dir(place.path("spool/7")).unwrap().flatten();
+        let mut left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        left.sort();
+        (output.status.code(), left, String::from_utf8(output.stderr).unwrap())
+    };
+    // A hook that runs keeps them, and those of a shadow that is not ours are nobody's business.
+    let all = [
+        "_condor_creds.cluster7.proc1",
+        "_condor_creds.cluster7.proc1.htc-lock",
+        "_condor_creds.cluster7.proc2",
+    ];
+    let (status, left, told) = clean();
+    assert_eq!((status, left), (Some(0), all.map(str::to_owned).to_vec()), "{told}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (status, left, told) = clean();
+    assert_eq!((status, left), (Some(0), vec![all[2].to_owned()]), "{told}");
+    assert!(told.contains("_condor_creds.cluster7.proc1', are removed"), "{told}");
+}

@@ -1,7 +1,10 @@
 //! A job with everything around it - input and output by plugins, hooks, PreCmd, PostCmd - that is ended in each stage in each way: it
 //! ends, says so once, and leaves nothing.
 
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
 use std::fs;
+use std::io::Write;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -10,9 +13,10 @@ use nix::sys::signal::Signal;
 use crate::place::{Place, Ran, heard, send, shell};
 use crate::sandbox::{is_alive, write_executable};
 
-/// Whatever a stage does: where it is the one that is wanted it says so and goes on until it is ended.
-const GATE: &str =
-    "if [ -e $IWD/at-$STAGE ]; then echo $$ >> $IWD/pids; echo > $IWD/pipe; exec sleep 600; fi";
+/// Whatever a stage does: where it is the one that is wanted it says so and goes on until it is ended, or let go where there is a pipe
+/// for that.
+const GATE: &str = "if [ -e $IWD/at-$STAGE ]; then echo $$ >> $IWD/pids; echo > $IWD/pipe; \
+                    if [ -p $IWD/go ]; then read line < $IWD/go; else exec sleep 600; fi; fi";
 
 /// A plugin that answers for both directions.
 const PLUGIN: &str = r#"#!/bin/sh
@@ -34,9 +38,24 @@ enum End {
     ScratchGone,
     ParentGone,
     Killed,
+    /// The plugin takes no notice of the signals that can be ignored.
+    PluginIgnores,
+    /// Nobody asks for an end: the plugin has its limit.
+    PluginTimesOut,
+    /// It goes on while nothing more can be written to EXECUTE.
+    DiskFull,
+    /// It goes on when the job was suspended and continued.
+    SuspendContinue,
 }
 
-const ENDS: [End; 9] = [
+impl End {
+    /// Whether the stage is let go on.
+    fn goes_on(self) -> bool {
+        matches!(self, End::DiskFull | End::SuspendContinue)
+    }
+}
+
+const ENDS: [End; 11] = [
     End::Soft,
     End::SoftTwice,
     End::Hard,
@@ -46,13 +65,16 @@ const ENDS: [End; 9] = [
     End::ScratchGone,
     End::ParentGone,
     End::Killed,
+    End::DiskFull,
+    End::SuspendContinue,
 ];
 
-fn place(stage: &str) -> Place {
+fn place(stage: &str, how: End) -> Place {
     let place = Place::new();
     let iwd = place.path("iwd").display().to_string();
     let gate = |stage: &str| GATE.replace("$STAGE", stage).replace("$IWD", &iwd);
-    let plugin = PLUGIN.replace("GATE", &GATE.replace("$IWD", &iwd));
+    let ignores = if how == End::PluginIgnores { "trap '' HUP INT QUIT TERM\n" } else { "" };
+    let plugin = PLUGIN.replace("GATE", &(ignores.to_owned() + &GATE.replace("$IWD", &iwd)));
     write_executable(&place.path("hooks/plugin"), plugin.as_bytes());
     for script in ["pre", "post"] {
         let text = format!("#!/bin/sh\n{}\n", gate(script));
@@ -63,11 +85,20 @@ fn place(stage: &str) -> Place {
     fs::create_dir(place.path("own")).unwrap();
     let socket = place.path("own/control").display().to_string();
     let plugins = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/plugin").display());
-    let (prepare, exit) = (gate("prepare"), format!("{}; echo exit >> $CALLS", gate("exit")));
+    if how.goes_on() {
+        pipe(&place, "iwd/go");
+    }
+    let limit = if how == End::PluginTimesOut { "MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1" } else { "" };
+    let exit_limit = if how.goes_on() { 600 } else { 1 };
+    let exit = format!("{}; echo exit >> $CALLS", gate("exit"));
     place
-        .hook("PREPARE_JOB", &prepare)
+        .hook("SHADOW_PREPARE_JOB", &gate("shadow"))
+        .hook("PREPARE_JOB_BEFORE_TRANSFER", &gate("before"))
+        .hook("PREPARE_JOB", &gate("prepare"))
         .hook("JOB_EXIT", &exit)
-        .knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM")
+        .knob(&format!("FARM_HOOK_JOB_EXIT_TIMEOUT = {exit_limit}"))
+        .knob(limit)
         .knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = True")
         .knob("MachineMaxVacateTime = 1")
         .knob("SHUTDOWN_GRACEFUL_TIMEOUT = 1")
@@ -75,13 +106,27 @@ fn place(stage: &str) -> Place {
         .option(&["--as", "shadow", "--control", &socket])
 }
 
-fn ad(place: &Place) -> String {
+fn pipe(place: &Place, name: &str) {
+    nix::unistd::mkfifo(&place.path(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    place.give(name);
+}
+
+fn ad(place: &Place, stage: &str, how: End) -> String {
     let iwd = place.path("iwd").display().to_string();
-    let job = GATE.replace("$STAGE", "job").replace("$IWD", &iwd);
+    let mut job = GATE.replace("$STAGE", "job").replace("$IWD", &iwd);
+    // The time is read when it is waited for, so that it is always still to come.
+    let deferral = match (stage == "deferred", how.goes_on()) {
+        (false, _) => "",
+        (true, false) => "\nDeferralTime = time() + 600",
+        (true, true) => {
+            job = format!("read line < {iwd}/go");
+            "\nDeferralTime = time() + 1\nDeferralWindow = 600"
+        }
+    };
     format!(
         "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
          TransferInput = \"slow://x/in\"\nTransferOutputRemaps = \"made = slow://x/out\"\nUserLog = \"log\"\n\
-         PreCmd = \"{iwd}/pre\"\nPostCmd = \"{iwd}/post\"\nJobUniverse = 5",
+         PreCmd = \"{iwd}/pre\"\nPostCmd = \"{iwd}/post\"\nJobUniverse = 5{deferral}",
         shell(&format!("trap : TERM; {job}; echo made > made"))
     )
 }
@@ -93,9 +138,70 @@ fn ask(place: &Place, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn end(place: &Place, mut child: Child, end: End) -> Ran {
+/// What of a starter that was killed, or has nobody any more, remains to be seen.
+fn seen(place: &Place, ad: &[u8], told: &[u8]) -> Ran {
+    let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
+    Ran {
+        status: 0,
+        ad: String::from_utf8_lossy(ad).into_owned(),
+        told: String::from_utf8_lossy(told).into_owned(),
+        calls: String::new(),
+        left: entries.map(|entry| entry.path()).collect(),
+    }
+}
+
+/// Lets the stage go on. Nobody waits for whoever reads: it may be ended by now.
+fn let_go(place: &Place) -> fs::File {
+    let mut go = fs::File::options().read(true).write(true).open(place.path("iwd/go")).unwrap();
+    go.write_all(b"\n").unwrap();
+    go
+}
+
+/// Stops the job, and lets it go on when it has been seen to stand still.
+fn suspend(place: &Place, child: &Child, stage: &str) -> fs::File {
+    send(child, Signal::SIGTSTP);
+    crate::place::taken(child, Signal::SIGTSTP);
+    let pid = || fs::read_to_string(place.path("iwd/pids")).unwrap();
+    while stage == "job" && !is_stopped(pid().trim()) {
+        std::thread::yield_now();
+    }
+    let go = let_go(place);
+    send(child, Signal::SIGCONT);
+    go
+}
+
+fn is_stopped(pid: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().any(|line| line.starts_with("State:\tT"))
+}
+
+/// A file system of its own, of 256 kB, as EXECUTE of a place.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    fn mount(place: &Place) -> Small {
+        use nix::mount::{MsFlags, mount};
+        let there = place.path("execute");
+        mount(Some("none"), &there, Some("tmpfs"), MsFlags::empty(), Some("size=256k,mode=755")).unwrap();
+        Small(there)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        nix::mount::umount2(&self.0, nix::mount::MntFlags::MNT_DETACH).unwrap();
+    }
+}
+
+/// Takes what room is left.
+fn fill(place: &Place) {
+    let mut file = fs::File::create(place.path("execute/full")).unwrap();
+    while file.write(&[b'x'; 4096]).is_ok() {}
+}
+
+fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
     match end {
-        End::Soft => send(&child, Signal::SIGTERM),
+        End::Soft | End::PluginIgnores => send(&child, Signal::SIGTERM),
         End::SoftTwice => {
             send(&child, Signal::SIGTERM);
             crate::place::taken(&child, Signal::SIGTERM);
@@ -118,39 +224,39 @@ fn end(place: &Place, mut child: Child, end: End) -> Ran {
             child.kill().unwrap();
             // The starter has the pipes, until it has ended.
             let output = child.wait_with_output().unwrap();
-            let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
-            return Ran {
-                status: 0,
-                ad: String::from_utf8_lossy(&output.stdout).into_owned(),
-                told: String::from_utf8_lossy(&output.stderr).into_owned(),
-                calls: String::new(),
-                left: entries.map(|entry| entry.path()).collect(),
-            };
+            return seen(place, &output.stdout, &output.stderr);
         }
         End::Killed => {
             child.kill().unwrap();
             let output = child.wait_with_output().unwrap();
             assert!(output.stdout.is_empty());
             let output = place.command().arg("--clean").output().unwrap();
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(0), "{told}");
-            let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
-            return Ran {
-                status: 0,
-                ad: String::from_utf8_lossy(&output.stdout).into_owned(),
-                told,
-                calls: String::new(),
-                left: entries.map(|entry| entry.path()).collect(),
-            };
+            let ran = seen(place, &output.stdout, &output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{}", ran.told);
+            return ran;
+        }
+        End::PluginTimesOut => {}
+        End::DiskFull => {
+            fill(place);
+            let go = let_go(place);
+            let ran = place.finish(child);
+            drop(go);
+            return ran;
+        }
+        End::SuspendContinue => {
+            let go = suspend(place, &child, stage);
+            let ran = place.finish(child);
+            drop(go);
+            return ran;
         }
     }
     place.finish(child)
 }
 
 /// The starter as the child of somebody who ends before it does.
-fn below(place: &Place) -> Child {
+fn below(place: &Place, ad: &str) -> Child {
     let place_of_ad = place.path("ad");
-    fs::write(&place_of_ad, place.whole(&ad(place))).unwrap();
+    fs::write(&place_of_ad, place.whole(ad)).unwrap();
     let starter = place.command();
     let mut command = Command::new("/bin/sh");
     command
@@ -169,46 +275,92 @@ fn below(place: &Place) -> Child {
     command.spawn().unwrap()
 }
 
+/// Waits until the stage is reached.
+fn reached(place: &Place, pipe: &std::path::Path, stage: &str) {
+    if stage != "deferred" {
+        heard(pipe);
+        return;
+    }
+    let state = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-starter-run"));
+        command.arg("--control").arg(place.path("own/control")).args(["--ask", "status"]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    // One that is to go on may be further by now.
+    while !["7.1 deferred\n", "7.1 starting\n", "7.1 running\n"].contains(&state().as_str()) {
+        std::thread::yield_now();
+    }
+}
+
 /// Ends a job in this stage in all ways. `states` are those that it may have in the queue then, unless it was held or removed.
 fn each_end_at(stage: &str, states: &[i64]) {
     for how in ENDS {
-        let place = place(stage);
-        let pipe = place.pipe();
-        let child = if how == End::ParentGone { below(&place) } else { place.start(&ad(&place)) };
-        heard(&pipe);
-        let ran = end(&place, child, how);
-        let which = format!("{how:?} at {stage}: {}\n{}", ran.told, ran.ad);
-        assert!(ran.left.is_empty(), "{:?} {which}", ran.left);
-        for pid in fs::read_to_string(place.path("iwd/pids")).unwrap().lines() {
-            let pid: i32 = pid.trim().parse().unwrap();
-            // The kernel ends a plugin whose starter is killed; the signal is on its way by now.
-            let until = Instant::now() + Duration::from_secs(20);
-            while how == End::Killed && is_alive(pid) && Instant::now() < until {
-                std::thread::yield_now();
-            }
-            assert!(!is_alive(pid), "{pid} {which}");
-        }
-        assert_eq!(ran.ad.matches("ClusterId = 7\n").count(), 1, "{which}");
-        if how == End::Killed {
-            assert!(ran.told.contains("when its starter was killed"), "{which}");
-            continue;
-        }
-        let wanted: &[i64] = match how {
-            End::Hold => &[5],
-            End::Remove => &[3],
-            // What is missing then is a reason to hold it.
-            End::ScratchGone => &[1, 4, 5],
-            _ => states,
-        };
-        assert!(wanted.iter().any(|state| ran.has(&format!("JobStatus = {state}"))), "{which}");
-        let log = fs::read_to_string(place.path("iwd/log")).unwrap();
-        let count =
-            |number: &str| log.lines().filter(|line| line.starts_with(&format!("{number} ("))).count();
-        assert!(count("004") + count("005") <= 1 && count("009") + count("012") <= 1, "{log}\n{which}");
-        assert!(count("004") + count("005") + count("009") + count("012") >= 1, "{log}\n{which}");
-        let exits = fs::read_to_string(place.path("iwd/calls")).unwrap_or_default();
-        assert!(exits.lines().count() <= 1, "{exits} {which}");
+        end_at(stage, how, states);
     }
+}
+
+fn end_at(stage: &str, how: End, states: &[i64]) {
+    if how == End::DiskFull && !nix::unistd::geteuid().is_root() {
+        return println!("skipped: {how:?} at {stage}: not root");
+    }
+    let place = place(stage, how);
+    let small = (how == End::DiskFull).then(|| Small::mount(&place));
+    let pipe = place.pipe();
+    let ad = ad(&place, stage, how);
+    let child = if how == End::ParentGone { below(&place, &ad) } else { place.start(&ad) };
+    reached(&place, &pipe, stage);
+    let mut ran = end(&place, child, stage, how);
+    ran.left.retain(|path| !path.ends_with("execute/full"));
+    let which = format!("{how:?} at {stage}: {}\n{}", ran.told, ran.ad);
+    assert!(ran.left.is_empty(), "{:?} {which}", ran.left);
+    drop(small);
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(place.home.path().to_str().unwrap()), "{mounts} {which}");
+    assert_ended(&place, how, &which);
+    // Before a starter has begun nothing has been noted that --clean could tell.
+    let of_none = how == End::Killed && stage == "shadow";
+    assert_eq!(ran.ad.matches("ClusterId = 7\n").count(), usize::from(!of_none), "{which}");
+    if of_none {
+        return;
+    }
+    if how == End::Killed {
+        assert!(ran.told.contains("when its starter was killed"), "{which}");
+        return;
+    }
+    let wanted: &[i64] = match how {
+        End::Hold | End::PluginTimesOut => &[5],
+        End::Remove => &[3],
+        // What is missing then is a reason to hold it.
+        End::ScratchGone | End::DiskFull => &[1, 4, 5],
+        End::SuspendContinue => &[4],
+        _ => states,
+    };
+    assert!(wanted.iter().any(|state| ran.has(&format!("JobStatus = {state}"))), "{which}");
+    assert_told_once(&place, stage, &which);
+}
+
+/// Nothing of the stage runs any more.
+fn assert_ended(place: &Place, how: End, which: &str) {
+    for pid in fs::read_to_string(place.path("iwd/pids")).unwrap_or_default().lines() {
+        let pid: i32 = pid.trim().parse().unwrap();
+        // The kernel ends a plugin whose starter is killed; the signal is on its way by now.
+        let until = Instant::now() + Duration::from_secs(20);
+        while how == End::Killed && is_alive(pid) && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert!(!is_alive(pid), "{pid} {which}");
+    }
+}
+
+/// The log has one end - a job that no machine has seen yet needs none -, and JOB_EXIT was called once at most.
+fn assert_told_once(place: &Place, stage: &str, which: &str) {
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    let count = |number: &str| log.lines().filter(|line| line.starts_with(&format!("{number} ("))).count();
+    assert!(count("004") + count("005") <= 1 && count("009") + count("012") <= 1, "{log}\n{which}");
+    let ends = count("004") + count("005") + count("009") + count("012");
+    assert!(ends >= 1 || stage == "shadow", "{log}\n{which}");
+    let exits = fs::read_to_string(place.path("iwd/calls")).unwrap_or_default();
+    assert!(exits.lines().count() <= 1, "{exits} {which}");
 }
 
 #[test]
@@ -244,4 +396,27 @@ fn each_end_while_the_exit_hook_hangs_leaves_nothing_and_is_told_once() {
 #[test]
 fn each_end_while_output_goes_leaves_nothing_and_is_told_once() {
     each_end_at("output", &[1, 4]);
+}
+
+#[test]
+fn each_end_while_the_hook_before_the_input_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("before", &[1]);
+}
+
+#[test]
+fn each_end_while_a_job_waits_for_its_time_leaves_nothing_and_is_told_once() {
+    each_end_at("deferred", &[1]);
+}
+
+#[test]
+fn each_end_while_the_hook_of_the_shadow_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("shadow", &[1]);
+}
+
+#[test]
+fn a_plugin_that_hangs_or_runs_too_long_leaves_nothing_and_is_told_once() {
+    for how in [End::PluginIgnores, End::PluginTimesOut] {
+        end_at("input", how, &[1]);
+        end_at("output", how, &[1, 4]);
+    }
 }

@@ -23,6 +23,7 @@ use crate::job::{HoldCode, JobStatus, attr};
 use crate::os::{self, Reactor, clock};
 use crate::process::{Exit, Identity};
 use crate::runner::events::EventStream;
+use crate::runner::parent::Parent;
 use crate::runner::shadow::{self, Play, PolicyKnobs};
 use crate::runner::starter::{
     LogSettings, Opening, Plan, Request, SIGNALS, UserLog, condor_identity, in_primary_group, plan,
@@ -248,6 +249,8 @@ impl Run<'_> {
             vacate: policy.vacate,
             skew_us: first.skew_us,
             control: None,
+            parent: self.cli.job.orphan_grace.map(Parent::new),
+            timeout: self.cli.events.timeout,
         })
     }
 
@@ -303,7 +306,7 @@ impl Run<'_> {
     fn played_status(&self, outcome: &shadow::Outcome) -> Status {
         let status =
             crate::classad::Context::new(&crate::classad::System).my(&outcome.ad).int(attr::JOB_STATUS);
-        if outcome.last.as_ref().is_some_and(|last| last.timed_out) {
+        if outcome.timed_out {
             return Status::TimedOut;
         }
         match (status, outcome.exit) {

@@ -88,7 +88,8 @@ pub(super) const MANUAL: Manual = Manual {
          Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused. Jobs that need \
          tokens (OAuthServicesNeeded) get those of SEC_CREDENTIAL_DIRECTORY_OAUTH, in a directory open to the job alone, anew every SEC_CREDENTIAL_REFRESH seconds; \
          where they lack a played shadow holds the job, and a starter alone refuses it. With SendCredential and --as shadow the cache that a credmon has made in \
-         SEC_CREDENTIAL_DIRECTORY_KRB is laid beside the job's files; no credmon is asked to make one. SHADOW_PREPARE_JOB has both below SPOOL as long as it runs.",
+         SEC_CREDENTIAL_DIRECTORY_KRB is laid beside the job's files; no credmon is asked to make one. SHADOW_PREPARE_JOB has both below SPOOL as long as it runs; a file beside them, locked until then, tells --clean whose they are. A hold, remove or \
+         vacate ends that hook at once; a pool's shadow has no starter then that it could end, and goes on with it.",
         "DockerSendCredentials: docker's configuration lies beside the job's directory, not in /tmp. condor_ssh_to_job has no socket in containers. \
          Logical volumes (LVM_VOLUME_GROUP_NAME) are made, and encrypted where ENCRYPT_EXECUTE_DIRECTORY or EncryptExecuteDirectory asks for that, by the commands of \
          25.14's source, of which there is no recording. LVM_BACKING_FILE, where it is set, has a volume group made of that file, which the first starter keeps as long as it runs \

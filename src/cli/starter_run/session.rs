@@ -25,6 +25,7 @@ use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
+use crate::runner::shadow::clean_credentials;
 use crate::runner::slot::{Private, remove_abandoned};
 use crate::runner::starter::{
     Beside, Cleaner, Finished, Plan, Rehearsed, Request, SIGNALS, Script, StateFile, condor_ids, execute,
@@ -124,7 +125,18 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
             false => session.tell(&format!("{}: {}\n", session.name(), one.line)),
         }
     }
-    Ok(if cleaned.iter().any(|one| one.stays) { Status::No } else { Status::Done })
+    let spool =
+        view.string("SPOOL").map_err(unreadable)?.map(|setting| setting.value.to_path_lossy().into_owned());
+    let of_hooks = spool.map(|spool| clean_credentials(&spool)).unwrap_or_default();
+    for (directory, gone) in &of_hooks {
+        let what = format!("the credentials of a SHADOW_PREPARE_JOB, '{}'", directory.display());
+        match gone {
+            Ok(()) => session.tell(&format!("{}: {what}, are removed\n", session.name())),
+            Err(error) => session.warn(&format!("{what}, cannot be removed: {error}")),
+        }
+    }
+    let stays = cleaned.iter().any(|one| one.stays) || of_hooks.iter().any(|(_, gone)| gone.is_err());
+    Ok(if stays { Status::No } else { Status::Done })
 }
 
 impl Run<'_> {
@@ -272,7 +284,8 @@ impl Run<'_> {
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
         let mut socket = control::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let tells = machine.has_exit_hook();
-        let beside = Beside { control: socket.as_mut(), companion: None };
+        let mut parent = carrier.parent();
+        let beside = Beside { control: socket.as_mut(), companion: None, parent: parent.as_mut() };
         let mut finished = run_with(machine, carrier, world, (&mut reactor, stream), beside)
             .context("cannot wait for children")?;
         if let Some(private) = std::env::var_os(PRIVATE).filter(|_| tells) {

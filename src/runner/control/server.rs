@@ -263,20 +263,6 @@ impl Control {
         first
     }
 
-    /// Hears nobody until [`Control::resume`]: those who come wait, and those who are heard just now are hung up on.
-    pub fn pause(&mut self, reactor: &mut Reactor) {
-        let clients = std::mem::take(&mut self.clients);
-        for token in clients.into_keys().chain(self.token.take()) {
-            reactor.unwatch(token);
-        }
-        self.again = None;
-    }
-
-    /// Hears those who have come meanwhile.
-    pub fn resume(&mut self, reactor: &mut Reactor) {
-        self.listen(reactor);
-    }
-
     /// When [`Control::look`] is to be called next.
     pub fn next_look(&self) -> Option<Tick> {
         self.clients.values().map(|client| client.until).chain(self.again).min()

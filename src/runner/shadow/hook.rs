@@ -17,6 +17,7 @@ use crate::runner::hook_call::HookCall;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::shadow::Hook;
 use crate::text::arguments;
+use crate::time::Tick;
 use crate::world::World;
 
 const SHADOW: HookType = HookType::ShadowPrepareJob;
@@ -58,6 +59,8 @@ pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) 
 /// How long a hook that was killed is waited for: it may still be in the kernel.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
+const LATE: &str = "it ran longer than its time-out";
+
 /// What a call needs beside the hook.
 pub(super) struct Calling<'a> {
     pub(super) environment: &'a HookEnvironment,
@@ -68,14 +71,42 @@ pub(super) struct Calling<'a> {
 }
 
 /// What came of a call.
-pub(super) struct Answer {
-    pub(super) exit: Exit,
-    pub(super) stdout: Vec<u8>,
-    /// What it printed to its standard error.
-    pub(super) complaint: String,
+pub(super) enum Answer {
+    /// It ended by itself.
+    Ended {
+        exit: Exit,
+        stdout: Vec<u8>,
+        /// What it printed to its standard error.
+        complaint: String,
+    },
+    /// It could not be executed or ran too long, for this reason.
+    Failed(String),
+    /// It was killed because somebody wants something else of the job, or of us; what it said.
+    Stopped(GivenUp, String),
 }
 
-/// Calls it and waits for its end. `None`: it could not be executed or ran too long, with the reason.
+/// Why a hook is waited for no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GivenUp {
+    /// A signal asked for our end, whoever started us is gone, or all has taken too long.
+    Leaving,
+    /// An order for the job has been taken.
+    Order,
+    /// The time-out.
+    Late,
+}
+
+/// Who is asked things while the hook runs.
+pub(super) trait Meanwhile {
+    /// When [`Meanwhile::look`] is to be called.
+    fn next_look(&self) -> Option<Tick>;
+    /// It is time to look. Whether the hook is to end because whoever it runs for is gone or waits no longer.
+    fn look(&mut self, reactor: &mut Reactor) -> bool;
+    /// Something can be read. Whether the hook is to end for what was asked.
+    fn heard(&mut self, token: os::Token, reactor: &mut Reactor) -> bool;
+}
+
+/// Calls it and waits for its end.
 ///
 /// # Errors
 /// The reactor cannot wait.
@@ -83,45 +114,60 @@ pub(super) fn call(
     hook: &Hook,
     ad: &ClassAd,
     calling: &Calling<'_>,
+    meanwhile: &mut dyn Meanwhile,
     reactor: &mut Reactor,
-) -> io::Result<Result<Answer, String>> {
+) -> io::Result<Answer> {
     let mut call = HookCall::new(SHADOW, hook.path.clone(), input::job_ad(ad), calling.environment.clone());
     call.arguments.clone_from(&hook.arguments);
     call.directory = Some(calling.directory.clone());
     call.identity = calling.identity.cloned();
     call.quirks = calling.quirks;
-    let spec = match call.child_spec() {
+    let mut spec = match call.child_spec() {
         Ok(spec) => spec,
-        Err(refused) => return Ok(Err(refused.to_string())),
+        Err(refused) => return Ok(Answer::Failed(refused.to_string())),
     };
+    // No record of a scratch directory tells --clean of it.
+    spec.dies_with_us = true;
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Ok(Answer::Failed(error.to_string())),
     };
     let mut until = calling.limit.map(|limit| clock::tick().plus(limit));
-    let mut given_up: Option<&str> = None;
+    let mut given_up: Option<GivenUp> = None;
     loop {
-        let reason = match reactor.next(until)? {
+        let reason = match reactor.next([until, meanwhile.next_look()].into_iter().flatten().min())? {
             os::Event::Exited { child: ended, exit, stdout, stderr, .. } if ended == child => {
                 let complaint = stderr.bytes.trim().as_bstr().to_string();
                 return Ok(match given_up {
-                    None => Ok(Answer { exit, stdout: stdout.bytes, complaint }),
-                    Some(reason) if complaint.is_empty() => Err(reason.to_owned()),
-                    Some(reason) => Err(format!("{reason}; it said: {complaint}")),
+                    None => Answer::Ended { exit, stdout: stdout.bytes, complaint },
+                    Some(reason) => reason.answer(complaint),
                 });
             }
-            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => "its end was asked for",
+            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => GivenUp::Leaving,
+            os::Event::Readable(token) if meanwhile.heard(token, reactor) => GivenUp::Order,
             // Whatever else comes is no reason to wait longer.
-            _ if until.is_some_and(|until| until <= clock::tick()) => "it ran longer than its time-out",
+            _ if until.is_some_and(|until| until <= clock::tick()) => GivenUp::Late,
+            _ if meanwhile.look(reactor) => GivenUp::Leaving,
             _ => continue,
         };
-        if let Some(reason) = given_up {
+        if let Some(first) = given_up {
             // It cannot even be killed, or somebody is in a hurry.
-            return Ok(Err(reason.to_owned()));
+            let asked = [first, reason].into_iter().find(|reason| *reason != GivenUp::Late);
+            return Ok(asked.unwrap_or(GivenUp::Late).answer(String::new()));
         }
         reactor.kill(child, libc::SIGKILL, Whom::Family);
         given_up = Some(reason);
         until = Some(clock::tick().plus(KILL_WAIT));
+    }
+}
+
+impl GivenUp {
+    fn answer(self, complaint: String) -> Answer {
+        match self {
+            GivenUp::Late if complaint.is_empty() => Answer::Failed(LATE.to_owned()),
+            GivenUp::Late => Answer::Failed(format!("{LATE}; it said: {complaint}")),
+            GivenUp::Leaving | GivenUp::Order => Answer::Stopped(self, complaint),
+        }
     }
 }
 

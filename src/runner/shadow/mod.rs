@@ -8,7 +8,7 @@ mod knobs;
 mod onlooker;
 mod play;
 
-pub use credentials::HookCredentials;
+pub use credentials::{HookCredentials, clean_credentials};
 pub use hook::{Found, find};
 pub use knobs::PolicyKnobs;
 pub use play::{CredentialsOf, Outcome, Play, run};

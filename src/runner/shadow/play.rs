@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use nix::libc;
 
 use super::credentials::HookCredentials;
-use super::hook::{self, Calling};
+use super::hook::{self, Answer, Calling, GivenUp, Meanwhile};
 use super::onlooker::Onlooker;
 use crate::classad::{ClassAd, Context};
 use crate::job::attr;
@@ -18,12 +18,13 @@ use crate::quirks::Quirks;
 use crate::runner::control::Control;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::parent::Parent;
 use crate::runner::starter::{
     self, Beside, Companion as _, ControlCommand, Finished, Plan, Reply, UserLog, command_of,
 };
 use crate::shadow::{Action, Event, Hook, Setup, Shadow};
 use crate::starter::{Standing, ending};
-use crate::time::Now;
+use crate::time::{Now, Tick};
 
 /// Everything that a job is played with.
 pub struct Play<'w> {
@@ -47,6 +48,10 @@ pub struct Play<'w> {
     pub skew_us: i64,
     /// A socket by which the job is held, removed, released.
     pub control: Option<Control>,
+    /// Whoever the job does not outlive.
+    pub parent: Option<Parent>,
+    /// How long all of it may take.
+    pub timeout: Option<Duration>,
 }
 
 /// What came of a job.
@@ -58,6 +63,8 @@ pub struct Outcome {
     pub last: Option<Finished>,
     /// How it ended, if it ran to its end.
     pub exit: Option<Exit>,
+    /// Whether it took longer than it may.
+    pub timed_out: bool,
 }
 
 /// Lays down what the hook of a job is given of its user's credentials.
@@ -78,7 +85,7 @@ pub fn run<'w>(
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Outcome> {
     let Play { mut setup, machine, mut log, owner, environment, hook_limit, hook_credentials, .. } = play;
-    let Play { vacate, skew_us, control, .. } = play;
+    let Play { vacate, skew_us, control, parent, timeout, .. } = play;
     let (world, quirks, local) = (setup.world, setup.quirks, setup.local);
     let mut told = Vec::new();
     if let Some(opened) = &mut log
@@ -112,6 +119,9 @@ pub fn run<'w>(
         quirks,
         skew_us,
         control,
+        parent,
+        ends_at: timeout.map(|limit| clock::tick().plus(limit)),
+        timed_out: false,
         last: None,
         exit: None,
     };
@@ -124,7 +134,7 @@ pub fn run<'w>(
         };
         match next {
             Some(Action::Finish(ad)) => {
-                return Ok(Outcome { ad: *ad, last: playing.last, exit: playing.exit });
+                return Ok(playing.outcome(*ad));
             }
             Some(Action::Call(hook)) => playing.call(&hook, reactor)?,
             Some(Action::Run(ad)) => playing.starter(*ad, planner, reactor, stream)?,
@@ -132,7 +142,7 @@ pub fn run<'w>(
             Some(_) => {}
             None if playing.onlooker.wake_at.is_none() && playing.control.is_none() => {
                 let ad = playing.onlooker.shadow.ad().clone();
-                return Ok(Outcome { ad, last: playing.last, exit: playing.exit });
+                return Ok(playing.outcome(ad));
             }
             None => playing.wait(reactor)?,
         }
@@ -149,6 +159,9 @@ struct Playing<'w> {
     quirks: Quirks,
     skew_us: i64,
     control: Option<Control>,
+    parent: Option<Parent>,
+    ends_at: Option<Tick>,
+    timed_out: bool,
     last: Option<Finished>,
     exit: Option<Exit>,
 }
@@ -157,6 +170,11 @@ impl<'w> Playing<'w> {
     fn now(&self) -> Now {
         let now = clock::now();
         Now { wall_us: now.wall_us.saturating_add(self.skew_us), ..now }
+    }
+
+    fn outcome(self, ad: ClassAd) -> Outcome {
+        let timed_out = self.timed_out || self.last.as_ref().is_some_and(|last| last.timed_out);
+        Outcome { ad, last: self.last, exit: self.exit, timed_out }
     }
 
     /// No starter runs: there is nobody to be asked.
@@ -174,28 +192,50 @@ impl<'w> Playing<'w> {
             Err(why) => return self.has_no_credentials(&why),
         };
         let variable = credentials.as_ref().map(HookCredentials::variable);
+        let (environment, identity) = (self.environment.clone().with(variable), self.owner.clone());
         let calling = Calling {
-            environment: &self.environment.clone().with(variable),
-            identity: self.owner.as_ref(),
+            environment: &environment,
+            identity: identity.as_ref(),
             directory: directory.unwrap_or_else(|| PathBuf::from("/")),
             limit: self.hook_limit,
             quirks: self.quirks,
         };
-        // Whoever asks for something meanwhile is heard afterwards.
-        self.control.iter_mut().for_each(|control| control.pause(reactor));
-        let answer = hook::call(hook, &ad, &calling, reactor)?;
-        self.control.iter_mut().for_each(|control| control.resume(reactor));
+        let answer = hook::call(hook, &ad, &calling, self, reactor)?;
         self.onlooker.told.extend(credentials.and_then(HookCredentials::take_away));
+        let it_said = |said: &str| Some(format!("it said: {said}")).filter(|_| !said.is_empty());
         let said = match &answer {
-            Err(reason) => Some(reason.clone()),
-            Ok(answer) => {
-                Some(format!("it said: {}", answer.complaint)).filter(|_| !answer.complaint.is_empty())
-            }
+            Answer::Failed(reason) => Some(reason.clone()),
+            Answer::Stopped(_, complaint) if complaint.is_empty() => Some("its end was asked for".to_owned()),
+            Answer::Stopped(_, complaint) => Some(format!("its end was asked for; it said: {complaint}")),
+            Answer::Ended { complaint, .. } => it_said(complaint),
         };
         let tell = |said| format!("SHADOW_PREPARE_JOB '{}': {said}", hook::shown(hook));
         self.onlooker.told.extend(said.map(tell));
-        self.tell(Event::HookEnded(answer.ok().map(|answer| (answer.exit, answer.stdout))));
+        match answer {
+            Answer::Ended { exit, stdout, .. } => self.tell(Event::HookEnded(Some((exit, stdout)))),
+            Answer::Failed(_) => self.tell(Event::HookEnded(None)),
+            // The machine has had its order.
+            Answer::Stopped(GivenUp::Order, _) => {}
+            Answer::Stopped(..) => {
+                self.tell(Event::HookEnded(None));
+                self.leave();
+            }
+        }
         Ok(())
+    }
+
+    /// Whether all of it has taken as long as it may.
+    fn is_late(&mut self) -> bool {
+        self.timed_out |= self.ends_at.is_some_and(|at| at <= clock::tick());
+        self.timed_out
+    }
+
+    /// A person wants no more: the job stays in the queue as it is.
+    fn leave(&mut self) {
+        if self.onlooker.open.is_empty() {
+            let ad = self.onlooker.shadow.ad().clone();
+            self.onlooker.open.push(Action::Finish(Box::new(ad)));
+        }
     }
 
     /// The hook is not called without the credentials of its job (`ShadowHookMgr::tryHookPrepareJob`).
@@ -218,7 +258,13 @@ impl<'w> Playing<'w> {
             let provisioned = ending::provisioned(machine, self.onlooker.world);
             self.tell(Event::Updated(Box::new(provisioned)));
         }
-        let plan = match planner(ad) {
+        if self.is_late() {
+            self.tell(Event::Ended { exit: None, asked: true, reason: None, last: true });
+            return Ok(());
+        }
+        // What the run before has left open is over now, and this one notes under the same number what it begins.
+        self.last = None;
+        let mut plan = match planner(ad) {
             Ok(plan) => plan,
             Err(reason) => {
                 self.onlooker.told.push(format!("the job is not started: {reason}"));
@@ -227,6 +273,7 @@ impl<'w> Playing<'w> {
             }
         };
         self.onlooker.told.extend(plan.warnings);
+        plan.job.timeout = self.ends_at.map(|at| at.since(clock::tick()));
         self.onlooker.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
         self.onlooker.evicted = false;
         self.onlooker.failed = false;
@@ -239,7 +286,11 @@ impl<'w> Playing<'w> {
             return Ok(());
         }
         let world = self.onlooker.world;
-        let beside = Beside { companion: Some(&mut self.onlooker), control: self.control.as_mut() };
+        let beside = Beside {
+            companion: Some(&mut self.onlooker),
+            control: self.control.as_mut(),
+            parent: self.parent.as_mut(),
+        };
         let finished = starter::run_with(plan.machine, plan.job, world, (reactor, stream), beside)?;
         // Attributes that tell how it ended come with the job's last word.
         if let Some(outcome) = &finished.outcome {
@@ -263,41 +314,15 @@ impl<'w> Playing<'w> {
         Ok(())
     }
 
-    /// Somebody asks something while no starter runs.
-    fn ordered(&mut self, token: os::Token, reactor: &mut Reactor) {
-        let Some(said) = self.control.as_mut().and_then(|control| control.readable(token, reactor)) else {
-            return;
-        };
-        let client = said.client;
-        let now = self.now();
-        let reply = match command_of(said) {
-            Ok(ControlCommand::Status) => {
-                let ad = self.onlooker.shadow.ad();
-                let number = |name| Context::new(self.onlooker.world).my(ad).int(name).unwrap_or(0);
-                let id = format!("{}.{}", number(attr::CLUSTER_ID), number(attr::PROC_ID));
-                Reply::status(&id, self.onlooker.shadow.state())
-            }
-            // There is no starter that anything could be asked of.
-            Ok(command) => Reply::of(self.onlooker.ordered(now, command).map(drop)),
-            Err(error) => Reply::of(Err(error)),
-        };
-        if let Some(control) = &mut self.control {
-            control.answer(client, &reply, reactor);
-        }
-    }
-
     /// Waits for the time that the machine asked for, or for a person who wants no more.
     fn wait(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        let look = self.control.as_ref().and_then(Control::next_look);
-        match reactor.next([self.onlooker.wake_at, look].into_iter().flatten().min())? {
-            os::Event::Readable(token) => self.ordered(token, reactor),
-            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => {
-                let ad = self.onlooker.shadow.ad().clone();
-                self.onlooker.open.push(Action::Finish(Box::new(ad)));
-            }
+        match reactor.next([self.onlooker.wake_at, self.next_look()].into_iter().flatten().min())? {
+            os::Event::Readable(token) => drop(self.heard(token, reactor)),
+            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => self.leave(),
             _ => {
-                if let Some(control) = &mut self.control {
-                    control.look(clock::tick(), reactor);
+                if self.look(reactor) {
+                    self.leave();
+                    return Ok(());
                 }
                 if self.onlooker.wake_at.is_some_and(|at| at <= clock::tick()) {
                     self.onlooker.wake_at = None;
@@ -306,5 +331,54 @@ impl<'w> Playing<'w> {
             }
         }
         Ok(())
+    }
+}
+
+impl Meanwhile for Playing<'_> {
+    fn next_look(&self) -> Option<Tick> {
+        let control = self.control.as_ref().and_then(Control::next_look);
+        let parent = self.parent.as_ref().map(Parent::check_at);
+        [control, parent, self.ends_at].into_iter().flatten().min()
+    }
+
+    fn look(&mut self, reactor: &mut Reactor) -> bool {
+        let now = clock::tick();
+        if let Some(control) = &mut self.control {
+            control.look(now, reactor);
+        }
+        let is_gone = self.parent.as_mut().is_some_and(|parent| parent.is_gone(now));
+        if is_gone {
+            self.onlooker.told.push("whoever started this is gone: the job stays in the queue".to_owned());
+            self.parent = None;
+        }
+        is_gone || self.is_late()
+    }
+
+    /// Somebody asks something while no starter runs.
+    fn heard(&mut self, token: os::Token, reactor: &mut Reactor) -> bool {
+        let Some(said) = self.control.as_mut().and_then(|control| control.readable(token, reactor)) else {
+            return false;
+        };
+        let client = said.client;
+        let now = self.now();
+        let (reply, taken) = match command_of(said) {
+            Ok(ControlCommand::Status) => {
+                let ad = self.onlooker.shadow.ad();
+                let number = |name| Context::new(self.onlooker.world).my(ad).int(name).unwrap_or(0);
+                let id = format!("{}.{}", number(attr::CLUSTER_ID), number(attr::PROC_ID));
+                (Reply::status(&id, self.onlooker.shadow.state()), false)
+            }
+            // There is no starter that anything could be asked of.
+            Ok(command) => {
+                let taken = self.onlooker.ordered(now, command).map(drop);
+                let is_taken = taken.is_ok();
+                (Reply::of(taken), is_taken)
+            }
+            Err(error) => (Reply::of(Err(error)), false),
+        };
+        if let Some(control) = &mut self.control {
+            control.answer(client, &reply, reactor);
+        }
+        taken
     }
 }

@@ -14,6 +14,7 @@ use crate::classad::ClassAd;
 use crate::process::{Identity, Limit};
 use crate::quirks::Quirks;
 use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::parent::Parent;
 
 /// What the loop needs beside the machine.
 pub struct Job {
@@ -90,6 +91,12 @@ pub struct Job {
 }
 
 impl Job {
+    /// Whoever it does not outlive: the slot runner that handed it over, or whoever `--orphan-grace` means.
+    pub fn parent(&self) -> Option<Parent> {
+        let is_watched = self.private.is_some() || self.orphan_grace.is_some();
+        is_watched.then(|| Parent::new(self.orphan_grace.unwrap_or_default()))
+    }
+
     /// Where hooks run: the scratch directory; before there is one the root, for 25.14 LOG.
     pub(super) fn hook_directory(&self) -> PathBuf {
         if let Some(log) = self.log_directory.as_ref().filter(|_| self.reread) {

@@ -17,7 +17,6 @@ use super::job::Job;
 use super::job_process::Running;
 use super::measure::Looking;
 use super::notice;
-use super::parent::Parent;
 use super::state_file::StateFile;
 use super::tools::Tool;
 use crate::os::terminal::Terminal;
@@ -26,6 +25,7 @@ use crate::os::{self, ChildId, Reactor, Whom, clock};
 use crate::runner::control::Control;
 use crate::runner::events::{self, EventStream, Kind};
 use crate::runner::hook_limits;
+use crate::runner::parent::Parent;
 use crate::starter::logical_volume::LogicalVolume;
 use crate::starter::{Action, CallId, Event, Left, Notice, Request, Standing, Starter};
 use crate::time::{Now, Tick};
@@ -78,6 +78,8 @@ pub struct Beside<'a> {
     pub companion: Option<&'a mut (dyn Companion + 'a)>,
     /// A socket.
     pub control: Option<&'a mut Control>,
+    /// Whoever the job does not outlive.
+    pub parent: Option<&'a mut Parent>,
 }
 
 /// Runs the machine to its end while somebody looks on, who may ask things of it.
@@ -89,11 +91,9 @@ pub fn run_with<'a>(
     job: Job,
     world: &'a dyn World,
     (reactor, stream): (&'a mut Reactor, &'a mut EventStream),
-    Beside { companion, control }: Beside<'a>,
+    Beside { companion, control, parent }: Beside<'a>,
 ) -> io::Result<Finished> {
     let timeout_at = job.timeout.map(|limit| clock::tick().plus(limit));
-    let watched = job.private.is_some() || job.orphan_grace.is_some();
-    let parent = watched.then(|| Parent::new(clock::tick(), job.orphan_grace.unwrap_or_default()));
     let mut live = Live {
         job,
         world,
@@ -196,7 +196,7 @@ pub(super) struct Live<'a> {
     pub(super) snapshot_at: Option<Tick>,
     timeout_at: Option<Tick>,
     /// The slot runner, while it lives.
-    parent: Option<Parent>,
+    parent: Option<&'a mut Parent>,
     pub(super) result: Vec<u8>,
     finished: Option<(u8, Standing, Option<Vec<u8>>)>,
     not_started: Option<String>,
@@ -227,7 +227,7 @@ impl Live<'_> {
 
     /// Waits for the next thing to happen and puts it into the queue.
     fn wait(&mut self) -> io::Result<()> {
-        let check_at = self.parent.as_ref().map(Parent::check_at);
+        let check_at = self.parent.as_ref().map(|parent| parent.check_at());
         let flush_at = self.stream.next_flush(clock::tick());
         let tools = self.tools_until();
         let mover = self.mover_until();

@@ -21,7 +21,6 @@ mod live;
 mod measure;
 mod moving;
 mod notice;
-mod parent;
 mod plan;
 mod plan_knobs;
 mod plan_places;

@@ -1,9 +1,10 @@
-//! Whether the slot runner that started us still lives (facts of the reference: every daemon checks its parent).
+//! Whether whoever started us still lives (facts of the reference: every daemon checks its parent).
 
 use std::time::Duration;
 
 use nix::unistd::{Pid, getppid};
 
+use crate::os::clock;
 use crate::time::Tick;
 
 /// How often the parent is looked for while nothing else happens.
@@ -14,7 +15,7 @@ const CHECK: Duration = Duration::from_secs(1);
 
 /// The process that started us.
 #[derive(Debug)]
-pub(super) struct Parent {
+pub struct Parent {
     pid: Pid,
     check_at: Tick,
     /// How long the job may go on without it.
@@ -24,18 +25,18 @@ pub(super) struct Parent {
 }
 
 impl Parent {
-    /// Remembers the present parent.
-    pub(super) fn new(now: Tick, grace: Duration) -> Self {
-        Parent { pid: getppid(), check_at: now.plus(CHECK), grace, until: None }
+    /// Remembers the present parent, which our job does not outlive by more than this.
+    pub fn new(grace: Duration) -> Self {
+        Parent { pid: getppid(), check_at: clock::tick().plus(CHECK), grace, until: None }
     }
 
     /// When to look again at the latest.
-    pub(super) fn check_at(&self) -> Tick {
+    pub fn check_at(&self) -> Tick {
         self.check_at
     }
 
     /// Whether it has gone, for longer than it may: the kernel has given us another parent.
-    pub(super) fn is_gone(&mut self, now: Tick) -> bool {
+    pub fn is_gone(&mut self, now: Tick) -> bool {
         self.check_at = now.plus(CHECK);
         if getppid() == self.pid {
             return false;
