@@ -67,11 +67,11 @@ impl Lazy {
 }
 
 impl ExecutionPoint {
-    /// Looks only where something has changed, from the start on. `asked` are all attributes that anybody may ask for, `fetch` is
-    /// how long each FETCH_WORK takes; without either, and where the policy never rests, every poll is made.
+    /// Looks only where something has changed, from the start on. `asked` are all attributes that anybody may ask for: no others are
+    /// made. `fetch` is how long each FETCH_WORK takes; without either, and where the policy never rests, every poll is made.
     pub fn look_only_at_changes(&mut self, asked: &Option<Names>, fetch: Option<Duration>) {
         let settings = self.core.settings.clone();
-        let (Some(asked), Some(fetch)) = (asked, fetch) else { return };
+        let Some(asked) = asked else { return };
         let Some(wants) = Wants::of(asked, &settings.job_attributes) else { return };
         if !settings.slot_attributes.is_empty() || !settings.rollup_attributes.is_empty() {
             return;
@@ -83,6 +83,7 @@ impl ExecutionPoint {
         }
         self.core.wants = wants;
         self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
+        let Some(fetch) = fetch else { return };
         let published: Vec<AttrName> = settings.latches.iter().flat_map(super::latch::published).collect();
         let is_there = |slot: &Slot| published.iter().any(|name| slot.live.get(name.clone()).is_some());
         self.core.latches_apart = !self.slots.values().any(is_there);

@@ -43,7 +43,8 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60` is the whole proof; `SIMULATE_WITH` names an optimised build for it.
+/// `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60` is the whole proof; `SIMULATE_WITH` names an optimised build for it,
+/// `SIMULATE_FROM` the seed to go on with.
 #[test]
 fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
     let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
@@ -63,7 +64,7 @@ fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
          resume = true\n[[hook]]\ntype = 'FETCH_WORK'\npercent = 1\nprints = 'nonsense'\n"
             .replace("DAYS", &days.to_string()),
     );
-    for seed in 1..=seeds {
+    for seed in wanted("SIMULATE_FROM").unwrap_or(1)..=seeds {
         let run = |words: &[&str]| {
             let seed = seed.to_string();
             let (status, told, stderr) =
