@@ -45,7 +45,7 @@ pub fn limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn crate::world::Worl
 }
 
 /// What only a shadow is told of how full the directory is and how busy the job was.
-const ONLY_SHADOW: [&str; 6] =
+pub(crate) const ONLY_SHADOW: [&str; 6] =
     ["CpusUsage", "DiskUsage", "ExecuteDirWasEncrypted", "ScratchDirFileCount", "StderrMtime", "StdoutMtime"];
 
 impl Starter<'_> {

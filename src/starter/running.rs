@@ -4,6 +4,7 @@ use bstr::BString;
 
 use super::action::{Action, LogEvent, Notice};
 use super::asked::{Fast, LastRequest};
+use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::{StartFailure, hold_code};
@@ -51,6 +52,10 @@ impl Starter<'_> {
     pub(super) fn update(&mut self, now: Now, occasion: Occasion, out: &mut Vec<Action>) {
         let mut update = ClassAd::new();
         self.publish_main(&mut update, now);
+        if occasion == Occasion::Change {
+            // `OsProc::JobReaper` asks the job's processes alone.
+            ONLY_SHADOW.iter().for_each(|name| drop(update.remove(name)));
+        }
         self.publish_vacate(&mut update);
         self.send_update(now, &update, occasion, out);
     }

@@ -513,3 +513,27 @@ fn references_to_the_slot_are_replaced_for_the_run_and_kept_in_the_queue() {
     let ran = place.option(&["--until", "held"]).run(&format!("{job}\nNotes = \"$$(Nope)\""));
     assert!(ran.has("HoldReason = \"Cannot expand $$ expression (Nope).\""), "{}{}", ran.ad, ran.told);
 }
+
+#[test]
+fn times_of_standard_files_come_with_the_last_word_of_a_run_that_has_one() {
+    let has = |ran: &Ran, name: &str| ran.ad.contains(&format!("\n{name} = "));
+    let ran = run(&place(), "echo x > a", "TransferOutput = \"a\"");
+    assert!(has(&ran, "StdoutMtime") && has(&ran, "ScratchDirFileCount"), "{}", ran.ad);
+
+    // The queue of 25.14 has none of a job held because its output could not be brought back.
+    let ran = run(&place(), "echo x > a", "TransferOutput = \"a,gone\"");
+    assert_held(&ran, 12, 2);
+    assert!(!has(&ran, "StdoutMtime") && !has(&ran, "StderrMtime"), "{}", ran.ad);
+    assert!(has(&ran, "ScratchDirFileCount"), "{}", ran.ad);
+
+    // Of a checkpoint that could not be uploaded the starter has no word at all.
+    let ran = run(
+        &place(),
+        "exit 85",
+        "SuccessCheckpointExitCode = 85\nWantFTOnCheckpoint = true\nTransferCheckpoint = \"gone\"",
+    );
+    assert!(ran.has("JobStatus = 5"), "{}\n{}", ran.ad, ran.told);
+    for name in ["StdoutMtime", "ScratchDirFileCount", "ExecuteDirWasEncrypted"] {
+        assert!(!has(&ran, name), "{name} in\n{}", ran.ad);
+    }
+}

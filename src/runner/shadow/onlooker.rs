@@ -7,6 +7,7 @@ use crate::job::HoldCode;
 use crate::os::clock;
 use crate::runner::starter::{Companion, ControlCommand, Seen, UserLog};
 use crate::shadow::{Action, Ask, Event, Order, Shadow};
+use crate::starter::disk::ONLY_SHADOW;
 use crate::starter::{LogEvent, Request, Vacate, hold_code};
 use crate::time::{Now, Tick};
 use crate::user_log::Body;
@@ -32,9 +33,21 @@ pub(super) struct Onlooker<'w> {
     pub(super) told: Vec<String>,
     /// The starter told of an error: its last word does not come through.
     pub(super) failed: bool,
+    /// The starter could not upload a checkpoint: it has no last word at all.
+    pub(super) no_checkpoint: bool,
 }
 
 impl Onlooker<'_> {
+    /// What the queue never hears of a run whose files could not be moved: the times of standard files come with its last word
+    /// (`notifyJobExit`), how full the directory is with the word before (`allJobsDone`).
+    pub(super) fn unsaid(&self) -> &'static [&'static str] {
+        match (self.failed, self.no_checkpoint) {
+            (true, _) => &["StderrMtime", "StdoutMtime"],
+            (false, true) => &ONLY_SHADOW,
+            (false, false) => &[],
+        }
+    }
+
     /// Tells the machine something; what of its commands needs the starter is returned.
     pub(super) fn tell(&mut self, now: Now, event: Event) -> Vec<Request> {
         let mut requests = Vec::new();
@@ -128,7 +141,9 @@ impl Companion for Onlooker<'_> {
             Seen::Log(LogEvent::Continued) => Event::Continued,
             Seen::Log(LogEvent::Error { failure, critical }) => {
                 // A checkpoint that could not be uploaded leaves no word of an end (c31 o39).
-                self.failed |= *critical && failure.code != hold_code::FAILED_TO_CHECKPOINT;
+                let of_checkpoint = failure.code == hold_code::FAILED_TO_CHECKPOINT;
+                self.failed |= *critical && !of_checkpoint;
+                self.no_checkpoint |= *critical && of_checkpoint;
                 Event::Error {
                     text: failure.text.clone(),
                     code: failure.code,

@@ -108,6 +108,7 @@ pub fn run<'w>(
         vacate,
         told,
         failed: false,
+        no_checkpoint: false,
     };
     let mut playing = Playing {
         onlooker,
@@ -277,6 +278,7 @@ impl<'w> Playing<'w> {
         self.onlooker.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
         self.onlooker.evicted = false;
         self.onlooker.failed = false;
+        self.onlooker.no_checkpoint = false;
         self.onlooker.fast_at = None;
         if let Some(held) = plan.held {
             let now = self.now();
@@ -298,6 +300,9 @@ impl<'w> Playing<'w> {
             if self.onlooker.failed {
                 // The shadow says that there is none before it holds the job (c31 o08).
                 outcome.set(attr::JOB_CORE_DUMPED, false);
+            }
+            for name in self.onlooker.unsaid() {
+                drop(outcome.remove(name));
             }
             self.tell(Event::Updated(Box::new(outcome)));
         }
