@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Child, Output};
 use std::time::Instant;
 
+use super::children::LONG;
 use super::point::Point;
-use super::sandbox::LONG;
 
 /// A point that waits for work, with its socket open.
 fn waiting(point: Point) -> (Point, Child) {

@@ -77,7 +77,7 @@ fn bad_cron_jobs_hold_nothing_up_and_are_ended_with_everything() {
     let run = point.end(child);
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     let pid: i32 = std::fs::read_to_string(point.path("out/endless")).unwrap().trim().parse().unwrap();
-    assert!(!super::sandbox::is_alive(pid));
+    assert!(!super::children::is_alive(pid));
     assert!(run.stderr.contains("cron-stale-attributes"), "{}", run.stderr);
 }
 

@@ -58,7 +58,7 @@ fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration(
     let starts = || point.events().iter().filter(|event| event["event"] == "start").count();
     let begun = std::time::Instant::now();
     while starts() < 2 || !point.ask(["status"]).status.success() {
-        assert!(begun.elapsed() < super::sandbox::LONG, "{:?}", point.events());
+        assert!(begun.elapsed() < super::children::LONG, "{:?}", point.events());
     }
     assert_eq!(said(&point.ask(["drain", "--exit-on-completion"])), "1\n");
     let run = point.end(child);

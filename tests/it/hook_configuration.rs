@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::sandbox::write_executable;
+use super::children::write_executable;
 
 const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nUser = \"nobody@x\"\n\
                    Iwd = \"/tmp\"\nJobUniverse = 5\nJobStatus = 1\n";

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use crate::children::write_executable;
 use crate::hook_test::{program, run, text};
-use crate::sandbox::write_executable;
 
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
@@ -162,7 +162,7 @@ fn a_recorded_input_is_not_completed_a_second_time() {
 fn a_built_in_slot_has_the_start_of_the_configuration() {
     let home = home();
     let hook = "#!/bin/sh\ncat >/dev/null\nprintf 'Cmd = \"/x\"\\nIwd = \"/\"\\nRequestMemory = 128\\n'\n";
-    crate::sandbox::write_executable(&home.path().join("fetch"), hook.as_bytes());
+    crate::children::write_executable(&home.path().join("fetch"), hook.as_bytes());
     std::fs::write(
         home.path().join("conf"),
         "START = TARGET.RequestMemory <= 64\nRANK = 3\nNUM_SLOTS_TYPE_1 = 1\n",

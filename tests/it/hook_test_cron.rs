@@ -1,7 +1,7 @@
 //! Suites of `htc-hook-test` with cron jobs: failures are results, results written, present answers accepted.
 
+use crate::children::write_executable;
 use crate::hook_test::told;
-use crate::sandbox::write_executable;
 
 const SUITE: &str = "[defaults]\nhook = \"job\"\n\
     [[case]]\nname = \"slot\"\ntype = \"startd-cron\"\nprefix = \"P_\"\nexpect = { result = [\"P_A == 1\"] }\n\

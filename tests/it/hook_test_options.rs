@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
+use crate::children::write_executable;
 use crate::hook_test::{command, told};
-use crate::sandbox::write_executable;
 
 fn home(hook: &str) -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();

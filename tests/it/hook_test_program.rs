@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::children::write_executable;
 use crate::hook_test::{program, run, text};
-use crate::sandbox::write_executable;
 
 /// The types of hooks, in its words.
 const HOOKS: [&str; 12] = [

@@ -4,15 +4,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use htc_hooks::config::LoadOptions;
-use htc_hooks::os::RealWorld;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::hook_environment::ConfigChoice;
-use htc_hooks::runner::hook_test::PATIENCE;
-use htc_hooks::runner::hook_test::queue::{Proof, QueueError, QueueTest, Round};
-
+use crate::children::write_executable;
 use crate::hook_test::{program, run, text};
-use crate::sandbox::{Sandbox, write_executable};
+use crate::queue_of_files::{BY_RENAME, EXIT, queue};
 
 /// Drives a queue of 40 jobs; what was said, and the status.
 fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
@@ -21,34 +15,6 @@ fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
     Some((text(&output.stderr), output.status.code()))
 }
 
-/// Takes the end of a job down, or gives it back.
-const EXIT: &str = "#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\nid=$(sed -n 's/^ClusterId = //p')\n\
-    rm -f \"taken/$id\"\nif [ \"$1\" = exit ]; then echo ended >\"done/$id\"; exit; fi\n\
-    printf 'ClusterId = %s\\nProcId = 0\\nCmd = \"/bin/true\"\\n' \"$id\" >\"tmp.$id\" && mv \"tmp.$id\" \"new/$id\"\n";
-
-/// A queue of files in a directory, and a fetch hook that takes the first of them in some way.
-fn queue(home: &Path, take: &str) {
-    std::fs::create_dir(home.join("hooks")).unwrap();
-    std::fs::create_dir_all(home.join("queue/new")).unwrap();
-    std::fs::create_dir(home.join("queue/taken")).unwrap();
-    std::fs::create_dir(home.join("queue/done")).unwrap();
-    for number in 0..40 {
-        let ad = format!("ClusterId = {number}\nProcId = 0\nCmd = \"/bin/true\"\n");
-        std::fs::write(home.join(format!("queue/new/{number}")), ad).unwrap();
-    }
-    let fetch = format!("#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\ncat >/dev/null\n{take}\n");
-    write_executable(&home.join("hooks/fetch"), fetch.as_bytes());
-    write_executable(&home.join("hooks/exit"), EXIT.as_bytes());
-    let config = "STARTD_JOB_HOOK_KEYWORD = Q\nQ_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/fetch\n\
-        Q_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit\n";
-    std::fs::write(home.join("condor_config"), config).unwrap();
-}
-
-const BY_RENAME: &str = "for file in new/*; do\n mv \"$file\" taken/ 2>/dev/null || continue\n \
-    cat \"taken/${file#new/}\"\n exit 0\ndone";
-const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exit 0\n cat \"$file\"\n \
-    sleep 0.02\n rm -f \"$file\"\n exit 0\ndone";
-
 #[test]
 fn a_queue_that_renames_its_jobs_holds_its_contract() {
     let home = tempfile::tempdir().unwrap();
@@ -56,53 +22,6 @@ fn a_queue_that_renames_its_jobs_holds_its_contract() {
     let Some((said, status)) = drive(home.path(), &["--slots", "8", "--kill", "0"]) else { return };
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("40 jobs handed out, 40 done"), "{said}");
-}
-
-/// The same judgement without a program: what a library's user calls.
-fn proved(home: &Path, fill: Option<&str>) -> Result<Proof, QueueError> {
-    let mut sandbox = Sandbox::new();
-    let world = RealWorld::new();
-    let round =
-        Round { name: "at once", slots: 8, kill: 0, reject: 20, evict: 20, alone: false, jobs: Some(40) };
-    let test = QueueTest {
-        config_file: home.join("condor_config"),
-        load: LoadOptions { environment: false, user_file: false, ..LoadOptions::default() },
-        choice: ConfigChoice::default(),
-        in_place: false,
-        rounds: vec![Round { name: "one at a time", slots: 1, alone: true, ..round }, round],
-        fill: fill.map(str::to_owned),
-        id: None,
-        keyword: None,
-        patience: PATIENCE,
-        quirks: Quirks::None,
-        seed: 3,
-        world: &world,
-    };
-    test.prove(&mut sandbox.reactor)
-}
-
-#[test]
-fn a_queue_that_lists_prints_and_removes_is_refuted() {
-    let home = tempfile::tempdir().unwrap();
-    queue(home.path(), LIST_PRINT_REMOVE);
-    let proof = proved(home.path(), None).unwrap();
-    assert!(!proof.holds() && !proof.no_exit);
-    let violations: Vec<&String> = proof.rounds.iter().flat_map(|round| &round.violations).collect();
-    assert!(violations.iter().any(|one| one.contains("handed out twice")), "{violations:?}");
-}
-
-#[test]
-fn a_queue_is_filled_anew_for_each_round_and_a_command_that_fails_ends_the_proof() {
-    let home = tempfile::tempdir().unwrap();
-    queue(home.path(), BY_RENAME);
-    std::fs::remove_dir_all(home.path().join("queue/new")).unwrap();
-    let fill = "mkdir queue/new; n=0; while [ $n -lt $JOBS ]; do printf 'ClusterId = %s\\nProcId = 0\\nCmd = \"/bin/true\"\\n' \
-        $n >queue/new/$n; n=$((n+1)); done; sleep 600 &";
-    let proof = proved(home.path(), Some(fill)).unwrap();
-    assert!(proof.holds(), "{proof:?}");
-    assert_eq!(proof.rounds.last().map(|round| (round.jobs, round.done)), Some((40, 40)));
-    let error = proved(home.path(), Some("exit 3")).unwrap_err();
-    assert_eq!(error.to_string(), "--fill ended with exit status: 3");
 }
 
 /// A queue whose hooks leave their lock behind when they are killed: nobody gets a job any more.

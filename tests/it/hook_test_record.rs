@@ -6,8 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::children::write_executable;
 use crate::hook_test::{program, run, text};
-use crate::sandbox::write_executable;
 
 /// A hook, started through a recorder that the shell makes ready with `before`.
 fn start(home: &Path, hook: &str, before: &str, input: Stdio) -> Option<Child> {

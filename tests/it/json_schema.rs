@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::children::write_executable;
 use super::point::Point;
-use super::sandbox::write_executable;
 
 /// Schema and command line of each call; a schema stands for the rows.
 const CALLS: &str = include_str!("../data/json_calls.tsv");

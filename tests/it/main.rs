@@ -1,10 +1,11 @@
-//! Process behaviour: signals, families, deadlines, pipes, with real children.
+//! Behaviour of the programs as processes: signals, families, deadlines, pipes, with real children.
 
 // Clippy's permission for tests does not reach their helpers.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[cfg(feature = "cli")]
 mod bad_input;
+mod children;
 #[cfg(feature = "cli")]
 mod classad_eval;
 #[cfg(feature = "cli")]
@@ -15,7 +16,6 @@ mod config_val;
 mod control;
 #[cfg(feature = "cli")]
 mod cron;
-mod cron_faults;
 mod doctor;
 mod drain;
 #[cfg(feature = "cli")]
@@ -25,12 +25,10 @@ mod hook_configuration;
 mod hook_input;
 mod hook_test;
 mod hook_test_cron;
-mod hook_test_engine;
 mod hook_test_options;
 mod hook_test_program;
 mod hook_test_queue;
 mod hook_test_record;
-mod hooks;
 #[cfg(feature = "cli")]
 mod interrupted;
 #[cfg(feature = "cli")]
@@ -44,10 +42,10 @@ mod point;
 mod policies;
 #[cfg(feature = "cli")]
 mod power;
+mod queue_of_files;
 #[cfg(feature = "cli")]
 #[path = "../oracle/random.rs"]
 mod random;
-mod reactor;
 #[cfg(feature = "cli")]
 mod reading;
 #[cfg(feature = "cli")]
@@ -60,7 +58,6 @@ mod router_routes;
 mod router_tokens;
 #[cfg(feature = "cli")]
 mod router_tools;
-mod sandbox;
 #[cfg(feature = "cli")]
 mod simulate;
 mod simulate_asked;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use crate::sandbox::write_executable;
+use crate::children::write_executable;
 
 /// Status, standard output and standard error of a program in a directory.
 fn call(program: &str, words: &[&str], directory: &Path) -> (i32, String, String) {

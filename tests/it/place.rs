@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::sandbox::write_executable;
+use crate::children::write_executable;
 
 /// After which a program hangs.
 const PATIENCE: Duration = Duration::from_secs(200);

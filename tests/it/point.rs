@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::sandbox::{LONG, write_executable};
+use super::children::{LONG, write_executable};
 
 /// Prints the job it was given with status 0 merged in, as the sibling starter does.
 const STARTER: &str = "#!/bin/sh\ncat > \"$HOME/job.$$\"\ncat \"$HOME/job.$$\"\n\

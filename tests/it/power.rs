@@ -33,7 +33,7 @@ fn the_machine_sleeps_as_deep_as_one_slot_wants_when_all_want_to_and_its_jobs_ar
     let asked = || std::fs::read_to_string(point.path("out/power")).unwrap_or_default();
     let begun = std::time::Instant::now();
     while asked() != "ad\nset S4\n" {
-        assert!(begun.elapsed() < super::sandbox::LONG, "{}", asked());
+        assert!(begun.elapsed() < super::children::LONG, "{}", asked());
         std::thread::yield_now();
     }
     assert!(point.ask(["off", "--fast"]).status.success());

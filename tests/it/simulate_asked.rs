@@ -412,7 +412,7 @@ fn explain_compares_configurations_clause_by_clause() {
 fn explain_knows_what_cron_jobs_publish() {
     let place = place();
     let script = place.path("health");
-    crate::sandbox::write_executable(&script, b"#!/bin/sh\necho 'NodeIsHealthy = true'\n");
+    crate::children::write_executable(&script, b"#!/bin/sh\necho 'NodeIsHealthy = true'\n");
     let cron = "STARTD_CRON_JOBLIST = HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = ";
     let asks_cron = format!(
         "EXECUTE = {0}\nSTART = NodeIsHealthy =?= true\n{cron}{1}\nSTARTD_CRON_HEALTH_PERIOD = 1h\n",

@@ -2,8 +2,8 @@
 
 use std::process::Output;
 
+use super::children::write_executable;
 use super::point::Point;
-use super::sandbox::write_executable;
 
 /// Runs `htc-slot-run ads` on one slot, with these lines in its configuration.
 fn ads(point: &Point, arguments: &[&str]) -> Output {
@@ -284,7 +284,7 @@ fn runtimes_are_asked_with_the_variables_that_count() {
             let point = Point::new().arguments([]);
             let docker = point.path("docker");
             let text = format!("#!/bin/sh\nenv >> {}\nexit 1\n", point.path("variables").display());
-            crate::sandbox::write_executable(&docker, text.as_bytes());
+            crate::children::write_executable(&docker, text.as_bytes());
             let starter = env!("CARGO_BIN_EXE_htc-starter-run");
             let point = point.knob(&format!("DOCKER = {}\nSTARTER = {starter}", docker.display()));
             let mut command = point.command();

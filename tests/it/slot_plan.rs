@@ -6,8 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use super::children::write_executable;
 use super::point::Point;
-use super::sandbox::write_executable;
 
 fn run(point: &Point, words: &[&str], input: &str) -> (Option<i32>, String, String) {
     let mut command = point.command();

@@ -205,7 +205,7 @@ fn a_hook_without_end_is_ended_by_its_limit_and_takes_its_family_along() {
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     assert_eq!(run.count(&[("event", "hook-failed"), ("reason", "--hook-timeout")]), 1);
     let pid: i32 = std::fs::read_to_string(point.path("out/child")).unwrap().trim().parse().unwrap();
-    assert!(!super::sandbox::is_alive(pid));
+    assert!(!super::children::is_alive(pid));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
     let wait = |what: &str, done: &dyn Fn() -> bool| {
         let begun = std::time::Instant::now();
         while !done() {
-            assert!(begun.elapsed() < super::sandbox::LONG, "{what}: {:?}", point.events());
+            assert!(begun.elapsed() < super::children::LONG, "{what}: {:?}", point.events());
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     };
@@ -258,7 +258,7 @@ fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
     let pid: i32 = read("out/pid").unwrap().trim().parse().unwrap();
     signal(&child, Signal::SIGKILL);
     child.wait().unwrap();
-    wait("the job is gone", &|| !super::sandbox::is_alive(pid));
+    wait("the job is gone", &|| !super::children::is_alive(pid));
     wait("the exit hook is called", &|| read("out/exit").is_some());
     assert_eq!(read("out/exit").unwrap(), "evict\n");
     wait("the scratch directory is gone", &|| std::fs::read_dir(point.path("execute")).unwrap().count() == 0);
@@ -274,7 +274,7 @@ fn a_grandchild_that_holds_the_output_open_is_not_waited_for() {
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1);
-    assert!(begun.elapsed() < super::sandbox::LONG);
+    assert!(begun.elapsed() < super::children::LONG);
 }
 
 /// A starter that runs until it is told to end, and says how.
@@ -295,7 +295,7 @@ fn wait_until_busy(point: &Point, child: &mut Child) {
     point.wait_for(child, BUSY);
     let begun = std::time::Instant::now();
     while !point.path("ready").exists() {
-        assert!(begun.elapsed() < super::sandbox::LONG, "the starter never was ready");
+        assert!(begun.elapsed() < super::children::LONG, "the starter never was ready");
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
@@ -372,7 +372,7 @@ fn a_starter_that_ignores_everything_is_killed_with_its_family() {
     let run = point.end(child);
     assert!(run.stderr.contains("it is killed with everything below it"), "{}", run.stderr);
     let pid: i32 = std::fs::read_to_string(point.path("child")).unwrap().trim().parse().unwrap();
-    assert!(!super::sandbox::is_alive(pid));
+    assert!(!super::children::is_alive(pid));
 }
 
 #[test]
@@ -532,7 +532,7 @@ fn ends(child: &mut Child) -> std::process::ExitStatus {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        if begun.elapsed() > super::sandbox::LONG {
+        if begun.elapsed() > super::children::LONG {
             let _ = child.kill();
             panic!("it hangs");
         }

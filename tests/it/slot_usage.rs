@@ -39,7 +39,7 @@ fn a_slot_tells_what_docker_s_images_of_jobs_take() {
     let home = tempfile::tempdir().unwrap();
     let docker = home.path().join("docker");
     let text = "#!/bin/sh\ncase $1 in images) echo htcondor.org/a/x:1 aa 3MB; echo other:1 bb 9GB;; esac\n";
-    crate::sandbox::write_executable(&docker, text.as_bytes());
+    crate::children::write_executable(&docker, text.as_bytes());
     suspends_with("DockerCachedImageSizeMb == 3", &|point| {
         point.knob(&format!("DOCKER = {}", docker.display())).knob("DOCKER_CACHE_ADVERTISE_INTERVAL = 1")
     });

@@ -11,8 +11,8 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::children::{is_alive, write_executable};
 use crate::place::{Place, heard, send, shell, taken};
-use crate::sandbox::{is_alive, write_executable};
 
 #[test]
 fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {

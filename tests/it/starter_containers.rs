@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 
 use nix::sys::signal::Signal;
 
+use crate::children::write_executable;
 use crate::place::{Place, Ran, heard, send, shell};
-use crate::sandbox::write_executable;
 
 /// Notes its words; `state/` says what to do. `start` runs `state/job`, `kill` signals it.
 const DOCKER: &str = r#"#!/bin/sh

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Output};
 
+use crate::children::LONG;
 use crate::place::{Place, Ran, heard, shell};
-use crate::sandbox::LONG;
 
 /// A place with a directory for the socket that only we can write.
 fn place() -> Place {

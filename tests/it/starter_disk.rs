@@ -6,8 +6,8 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
+use crate::children::write_executable;
 use crate::place::{Place, heard, send, shell};
-use crate::sandbox::write_executable;
 
 const ENFORCED: &str = "STARTD_ENFORCE_DISK_LIMITS = true\nBASE_CGROUP =";
 

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
+use crate::children::write_executable;
 use crate::place::Place;
-use crate::sandbox::write_executable;
 
 /// A docker whose container runs until it is told to end.
 const DOCKER: &str = r#"#!/bin/sh

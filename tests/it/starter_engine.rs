@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 
 use nix::sys::signal::Signal;
 
+use crate::children::write_executable;
 use crate::place::{Place, heard, send};
-use crate::sandbox::write_executable;
 
 /// What the image is made of.
 const PROGRAM: &str = r#"

@@ -226,7 +226,7 @@ fn without_execute_25_14_calls_the_exit_hook_in_its_log_directory() {
 fn the_log_of_a_job_in_a_relative_directory_makes_that_directory() {
     let place = Place::new();
     let command = place.path("iwd/show");
-    crate::sandbox::write_executable(&command, b"#!/bin/sh\npwd\n");
+    crate::children::write_executable(&command, b"#!/bin/sh\npwd\n");
     let out = place.path("iwd/out");
     let ran = place.run(&format!(
         "Cmd = \"{}\"\nOut = \"{}\"\nIwd = \"sub\"{LOG}",

@@ -29,7 +29,7 @@ fn until_it_waits(starter: &Child) {
     let pids =
         || fs::read_dir("/proc").unwrap().flatten().filter_map(|at| at.file_name().to_str()?.parse().ok());
     while !pids().any(waits) {
-        assert!(begun.elapsed() < crate::sandbox::LONG, "nothing waits");
+        assert!(begun.elapsed() < crate::children::LONG, "nothing waits");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -116,7 +116,7 @@ fn what_else_is_wrong_is_told_before_a_fifo_is_waited_for_and_afterwards() {
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert!(ran.told.contains("Failed to execute '/no/such/program'"), "{}", ran.told);
     // An interpreter that is missing shows only when the file is executed.
-    crate::sandbox::write_executable(&place.path("iwd/job"), b"#!/no/such/interpreter\n");
+    crate::children::write_executable(&place.path("iwd/job"), b"#!/no/such/interpreter\n");
     let child = place.start("Cmd = \"job\"\nIn = \"in\"");
     // The other end has come; nothing is read any more.
     drop(fs::File::options().write(true).open(place.path("iwd/in")).unwrap());

@@ -4,8 +4,8 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
+use crate::children::{is_alive, write_executable};
 use crate::place::{Place, heard, send};
-use crate::sandbox::{is_alive, write_executable};
 use crate::starter_containers::{IMAGE, assert_clean, with_docker, with_singularity};
 
 /// A hook as pilots have it: in a tree of its own, which holds images that several slots share under a lock; it reads the files

@@ -103,7 +103,7 @@ fn a_wrapper_stands_before_the_first_process_of_the_namespace() {
     }
     let place = place(NAMESPACE);
     let wrapper = place.path("wrapper");
-    crate::sandbox::write_executable(&wrapper, b"#!/bin/sh\necho \"$1\" > words\nexec \"$@\"\n");
+    crate::children::write_executable(&wrapper, b"#!/bin/sh\necho \"$1\" > words\nexec \"$@\"\n");
     let place = place.knob(&format!("USER_JOB_WRAPPER = {}", wrapper.display()));
     let (ran, out) = run(&place, "echo pid $$; exit 4");
     assert_eq!((out.as_str(), ran.has("ExitCode = 4")), ("pid 2\n", true), "{}{}", ran.told, ran.ad);

@@ -104,7 +104,7 @@ esac
 fn a_java_job_in_a_container_ends_like_any_other() {
     let Some(place) = place() else { return };
     let double = place.path("singularity");
-    crate::sandbox::write_executable(&double, SINGULARITY.as_bytes());
+    crate::children::write_executable(&double, SINGULARITY.as_bytes());
     let knobs = format!(
         "SINGULARITY = {}\nSINGULARITY_JOB = True\nSINGULARITY_IMAGE_EXPR = \"/img.sif\"\nMOUNT_UNDER_SCRATCH =",
         double.display()
@@ -154,7 +154,7 @@ fn records_that_are_links_or_pipes_are_not_read() {
     let Some(place) = place() else { return };
     let double = place.path("hooks/java");
     let script = "#!/bin/sh\nfor word; do case $word in */jvm.start) : > $word;; */jvm.end) mkfifo $word;; esac; done\nexit 3\n";
-    crate::sandbox::write_executable(&double, script.as_bytes());
+    crate::children::write_executable(&double, script.as_bytes());
     let place = place.knob(&format!("JAVA = {}", double.display()));
     let ran = place.run(&ad("Job one", ""));
     assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);

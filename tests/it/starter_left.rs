@@ -10,8 +10,8 @@ use htc_hooks::journal::frame;
 use htc_hooks::starter::Left;
 use nix::sys::signal::Signal;
 
+use crate::children::{is_alive, write_executable};
 use crate::place::{Place, heard, send, shell};
-use crate::sandbox::{is_alive, write_executable};
 
 /// The groups of a base that are there.
 pub(crate) fn groups(base: &str) -> Vec<PathBuf> {

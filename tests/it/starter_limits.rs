@@ -157,7 +157,7 @@ fn a_job_that_hides_from_its_starter_is_found_in_its_group() {
     let ran = place.finish(child);
     assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}{}", base.groups(), ran.told);
     for pid in members {
-        assert!(!crate::sandbox::is_alive(pid), "{pid}");
+        assert!(!crate::children::is_alive(pid), "{pid}");
     }
 }
 

@@ -198,7 +198,7 @@ fn ids_of_daemons_that_are_none_are_refused() {
 fn a_job_whose_output_is_newer_than_its_input_is_skipped_if_it_wants_that() {
     let place = queue();
     let cmd = place.path("iwd/job.sh");
-    crate::sandbox::write_executable(&cmd, b"#!/bin/sh\necho > ran\n");
+    crate::children::write_executable(&cmd, b"#!/bin/sh\necho > ran\n");
     let at = |name: &str, seconds: i64| {
         std::fs::write(place.path(name), "x").unwrap();
         let file = std::fs::File::options().write(true).open(place.path(name)).unwrap();

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use crate::children::{is_alive, write_executable};
 use crate::place::{Place, Ran, heard, send, shell};
-use crate::sandbox::{is_alive, write_executable};
 
 /// Whatever a stage does: where it is the one that is wanted it says so and goes on until it is ended, or let go where there is a pipe
 /// for that.

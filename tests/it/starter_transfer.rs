@@ -8,8 +8,8 @@ use std::thread;
 
 use nix::sys::signal::Signal;
 
+use crate::children::write_executable;
 use crate::place::{Place, Ran, heard, send, shell};
-use crate::sandbox::write_executable;
 
 /// What every job here asks for.
 const FILES: &str = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\

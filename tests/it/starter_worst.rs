@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 
+use crate::children::is_alive;
 use crate::place::{Place, Ran, heard, send, shell};
-use crate::sandbox::is_alive;
 
 /// What a hook starts and leaves behind: a process with a session of its own that holds the hook's outputs; its pid goes
 /// to the file of pids.

@@ -6,7 +6,8 @@ use htc_hooks::runner::hook_environment::ConfigChoice;
 use htc_hooks::runner::hook_test::suite_run::{self, SuiteSettings};
 use htc_hooks::runner::hook_test::{suite, update};
 
-use crate::sandbox::{LONG, Sandbox, write_executable};
+use crate::children::{LONG, write_executable};
+use crate::sandbox::Sandbox;
 
 const SUITE: &str = "\
 [[case]]

@@ -14,7 +14,8 @@ use htc_hooks::runner::hook_test::{Around, Case, Ending, Outcome, Place, Verdict
 use htc_hooks::starter::Settings;
 use htc_hooks::world::World;
 
-use crate::sandbox::{Sandbox, is_alive};
+use crate::children::is_alive;
+use crate::sandbox::Sandbox;
 
 /// How long a hook that does not end is waited for here.
 const PATIENCE: Duration = Duration::from_millis(150);
@@ -159,7 +160,7 @@ fn script(text: &str, expected: Row) -> Vec<Outcome> {
         .zip(expected)
         .map(|(hook, expected)| {
             let path = sandbox.script("hook", &format!("#!/bin/sh\n{text}\n"));
-            let (outcome, verdict) = ask(&mut sandbox, hook, path, crate::sandbox::LONG);
+            let (outcome, verdict) = ask(&mut sandbox, hook, path, crate::children::LONG);
             assert_eq!(verdict.decision.word(), expected, "{hook:?} of {text:?}: {}", verdict.reason);
             gone(&outcome);
             outcome
@@ -170,7 +171,7 @@ fn script(text: &str, expected: Row) -> Vec<Outcome> {
 /// Waits until what a call left behind is gone.
 fn gone(outcome: &Outcome) {
     let Ending::Ran(ended) = &outcome.ending else { return };
-    let deadline = Instant::now() + crate::sandbox::LONG;
+    let deadline = Instant::now() + crate::children::LONG;
     for left in &ended.left_behind {
         while is_alive(left.pid) {
             assert!(Instant::now() < deadline, "process {} lives on", left.pid);
@@ -265,7 +266,7 @@ fn thing(make: impl Fn(&Sandbox) -> PathBuf, expected: Row) {
     let mut sandbox = Sandbox::new();
     let path = make(&sandbox);
     for (hook, expected) in HookType::ALL.into_iter().zip(expected) {
-        let (_, verdict) = ask(&mut sandbox, hook, path.clone(), crate::sandbox::LONG);
+        let (_, verdict) = ask(&mut sandbox, hook, path.clone(), crate::children::LONG);
         assert_eq!(verdict.decision.word(), expected, "{hook:?}: {}", verdict.reason);
     }
 }
@@ -326,7 +327,7 @@ fn a_hook_that_is_being_written() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let _writer = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     for (at, hook) in HookType::ALL.into_iter().enumerate() {
-        let (outcome, verdict) = ask(&mut sandbox, hook, path.clone(), crate::sandbox::LONG);
+        let (outcome, verdict) = ask(&mut sandbox, hook, path.clone(), crate::children::LONG);
         // Kernels differ in whether they refuse to execute a file that is open for writing.
         let row = if matches!(outcome.ending, Ending::NotStarted { .. }) { NOT_EXECUTED } else { SILENT };
         assert_eq!(verdict.decision.word(), row[at], "{hook:?}: {}", verdict.reason);

@@ -1,19 +1,16 @@
 //! An empty directory for scripts, and a reactor that has the process to itself.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use htc_hooks::os::{ChildId, Event, Reactor, clock};
 use htc_hooks::process::{ChildSpec, Stdio};
 use htc_hooks::time::Tick;
 
+use crate::children::{LONG, write_executable};
+
 /// Orphans come to the process, not to a thread: tests that make some take turns.
 static TURN: Mutex<()> = Mutex::new(());
-
-/// How long a test waits for what must happen.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) struct Sandbox {
     pub(crate) home: tempfile::TempDir,
@@ -69,15 +66,4 @@ impl Sandbox {
         self.spawn(spec);
         self.next()
     }
-}
-
-/// Writes an executable file.
-pub(crate) fn write_executable(path: &Path, text: &[u8]) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// Whether a process is there and not a zombie.
-pub(crate) fn is_alive(pid: i32) -> bool {
-    htc_hooks::os::process_table::read(pid).is_some_and(|process| !process.is_zombie())
 }

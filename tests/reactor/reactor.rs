@@ -8,7 +8,8 @@ use bstr::ByteSlice;
 use htc_hooks::os::{Event, Leftover, Stage, Stream, Whom};
 use htc_hooks::process::{Ancestor, ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
 
-use crate::sandbox::{Sandbox, is_alive, write_executable};
+use crate::children::{is_alive, write_executable};
+use crate::sandbox::Sandbox;
 
 struct Ended {
     exit: Exit,
@@ -178,7 +179,7 @@ fn a_kept_grandchild_lives_until_the_family_is_killed_and_is_not_waited_for() {
     let pid: i32 = end.stdout.trim().parse().unwrap();
     assert!(end.held && !end.left[0].killed && is_alive(pid));
     sandbox.reactor.kill(child, 9, Whom::Family);
-    sandbox.reactor.kill_all(crate::sandbox::LONG);
+    sandbox.reactor.kill_all(crate::children::LONG);
     assert!(!is_alive(pid));
 }
 
@@ -435,7 +436,7 @@ fn a_drained_pipe_gives_what_a_grandchild_still_writes() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("(while [ ! -e go ]; do :; done; echo late) & exit 0");
     spec.left_behind = LeftBehind::Kept;
-    spec.drain = crate::sandbox::LONG;
+    spec.drain = crate::children::LONG;
     sandbox.spawn(spec);
     let soon = htc_hooks::os::clock::tick().plus(std::time::Duration::from_millis(20));
     assert_eq!(sandbox.reactor.next(Some(soon)).unwrap(), Event::Timeout);
@@ -511,6 +512,6 @@ fn nothing_that_carries_our_mark_outlives_us_whoever_lost_sight_of_it() {
     ended(sandbox.next());
     let pid: i32 = std::fs::read_to_string(sandbox.path("pid")).unwrap().trim().parse().unwrap();
     assert!(is_alive(pid), "it was known to be the child's");
-    sandbox.reactor.kill_all(crate::sandbox::LONG);
+    sandbox.reactor.kill_all(crate::children::LONG);
     assert!(!is_alive(pid));
 }

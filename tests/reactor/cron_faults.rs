@@ -13,7 +13,8 @@ use htc_hooks::runner::hook_environment::HookEnvironment;
 use htc_hooks::slot::cron_schedule::CronEvent;
 use htc_hooks::world::World;
 
-use crate::sandbox::{LONG, Sandbox, is_alive};
+use crate::children::{LONG, is_alive};
+use crate::sandbox::Sandbox;
 
 /// What became of one run.
 #[derive(Debug, Default)]

@@ -1,0 +1,19 @@
+//! Programs that tests write, and what is there of those that run.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a test waits for what must happen.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Writes an executable file.
+pub(crate) fn write_executable(path: &Path, text: &[u8]) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Whether a process is there and not a zombie.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    htc_hooks::os::process_table::read(pid).is_some_and(|process| !process.is_zombie())
+}
