@@ -73,7 +73,8 @@ pub fn of_ids(uid: u32, gid: u32) -> Identity {
 
 /// Does something in the file system with the rights of another account; `None` does it with our own.
 ///
-/// Only the effective ids change and only meanwhile. They are those of the whole process: programs have one thread.
+/// Only the effective ids of the calling thread change and only meanwhile: what another thread does with files, as tests
+/// beside each other do, is done with the rights it had. (The C library's calls would change all threads.)
 ///
 /// # Errors
 /// The account cannot be taken on; then nothing was done. One that cannot be laid down again would leave us without
@@ -84,24 +85,54 @@ pub fn acting_as<T>(identity: Option<&Identity>, act: impl FnOnce() -> T) -> std
     };
     let own_groups = nix::unistd::getgroups()?;
     let (own_uid, own_gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    let groups: Vec<Gid> = identity.groups.iter().copied().map(Gid::from_raw).collect();
+    let own_groups: Vec<u32> = own_groups.into_iter().map(Gid::as_raw).collect();
     let take_on = || {
-        nix::unistd::setgroups(&groups)?;
-        nix::unistd::setegid(Gid::from_raw(identity.gid))?;
-        nix::unistd::seteuid(Uid::from_raw(identity.uid))
+        thread::groups(&identity.groups)?;
+        thread::effective_gid(identity.gid)?;
+        thread::effective_uid(identity.uid)
     };
     let lay_down = || {
-        nix::unistd::seteuid(own_uid)?;
-        nix::unistd::setegid(own_gid)?;
-        nix::unistd::setgroups(&own_groups)
+        thread::effective_uid(own_uid.as_raw())?;
+        thread::effective_gid(own_gid.as_raw())?;
+        thread::groups(&own_groups)
     };
-    if let Err(errno) = take_on() {
+    if let Err(error) = take_on() {
         lay_down()?;
-        return Err(errno.into());
+        return Err(error);
     }
     let done = act();
     lay_down()?;
     Ok(done)
+}
+
+/// The ids of the calling thread alone, which only the kernel's own calls change.
+#[allow(unsafe_code)]
+mod thread {
+    use std::io::Result;
+
+    use nix::libc;
+
+    /// Leaves a real or saved id as it is.
+    const SAME: u32 = u32::MAX;
+
+    pub(super) fn groups(groups: &[u32]) -> Result<()> {
+        // SAFETY: the kernel reads as many numbers as the slice has.
+        told(unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) })
+    }
+
+    pub(super) fn effective_gid(gid: u32) -> Result<()> {
+        // SAFETY: numbers only.
+        told(unsafe { libc::syscall(libc::SYS_setresgid, SAME, gid, SAME) })
+    }
+
+    pub(super) fn effective_uid(uid: u32) -> Result<()> {
+        // SAFETY: numbers only.
+        told(unsafe { libc::syscall(libc::SYS_setresuid, SAME, uid, SAME) })
+    }
+
+    fn told(status: libc::c_long) -> Result<()> {
+        if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    }
 }
 
 /// Our own effective user id.
@@ -138,5 +169,26 @@ mod tests {
         assert_eq!(by_uid(0).unwrap().uid, 0);
         assert!(of_account(&root).groups.contains(&root.gid));
         assert_eq!(by_name(b"no such\xff account"), None);
+    }
+
+    #[test]
+    fn acting_as_another_is_of_one_thread_alone() {
+        let (true, Some(nobody)) = (may_switch(), by_name(b"nobody")) else { return };
+        assert_eq!(acting_as(Some(&of_account(&nobody)), effective_uid).unwrap(), nobody.uid);
+        assert_eq!(effective_uid(), 0);
+        let (inside, outside) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let act = || {
+                    inside.wait();
+                    outside.wait();
+                };
+                acting_as(Some(&of_account(&nobody)), act).unwrap();
+            });
+            inside.wait();
+            let meanwhile = effective_uid();
+            outside.wait();
+            assert_eq!(meanwhile, 0);
+        });
     }
 }
