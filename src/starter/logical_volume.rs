@@ -55,6 +55,30 @@ impl VolumeKnobs {
         }))
     }
 
+    /// The group or pool, as it is spoken of.
+    pub fn told(&self) -> String {
+        match (&self.on_file, &self.pool) {
+            (Some(group), _) => format!("a volume group on '{}'", group.file.display()),
+            (None, Some(pool)) => format!("the thin pool '{}/{pool}'", self.group),
+            (None, None) => format!("the volume group '{}'", self.group),
+        }
+    }
+
+    /// The command that fails where there is no such group or pool.
+    ///
+    /// # Errors
+    /// The group that is made when a job needs it.
+    pub fn asking(&self) -> Result<Words, &VolumeGroup> {
+        match (&self.on_file, &self.pool) {
+            (Some(group), _) => Err(group),
+            (None, Some(pool)) => {
+                let pool = [&self.group[..], b"/", pool].concat();
+                Ok(words(&[b"lvs", b"--noheadings", b"-o", b"lv_name", &pool]))
+            }
+            (None, None) => Ok(words(&[b"vgs", b"--noheadings", b"-o", b"vg_name", &self.group])),
+        }
+    }
+
     /// The volume of a starter's job with a directory of so many KiB.
     pub fn volume(&self, slot: &[u8], starter: u32, kib: u64) -> LogicalVolume {
         let slot = if slot.is_empty() { b"slot1" } else { slot };

@@ -143,3 +143,24 @@ fn whose_execute_and_condor_ids_are_is_told() {
         }
     }
 }
+
+/// What the configuration names of this machine that is not there: it works without, in another way than was meant.
+#[test]
+fn a_volume_group_and_devices_that_are_not_there_are_told() {
+    let enforced = "STARTD_ENFORCE_DISK_LIMITS = True";
+    let root = nix::unistd::geteuid().is_root();
+    let none = if root { "htc-no-such-group" } else { "nothing can be mounted here" };
+    let lvm = format!("{enforced}\nLVM_VOLUME_GROUP_NAME = htc-no-such-group");
+    let (status, notes) = told(&healthy().knob(&lvm), "note");
+    let found = notes.iter().find(|(about, _)| about == "disk").map(|(_, found)| found.as_str());
+    // Where LVM itself is missing that is the cause.
+    let found = found.is_some_and(|found| found.contains(none) || found.contains("there is no "));
+    assert!(status == Some(0) && found, "{notes:?}");
+    let (_, notes) = told(&healthy(), "note");
+    assert!(!notes.iter().any(|(about, _)| about == "disk" || about == "console"), "{notes:?}");
+    let (_, notes) = told(&healthy().knob("CONSOLE_DEVICES = htc-mouse, null, zero"), "note");
+    let of_console: Vec<_> = notes.iter().filter(|(about, _)| about == "console").collect();
+    assert_eq!(of_console.len(), 3, "{notes:?}");
+    assert!(of_console[0].1.contains("'htc-mouse': there is no such device"), "{of_console:?}");
+    assert!(of_console[2].1.contains("device of memory"), "{of_console:?}");
+}

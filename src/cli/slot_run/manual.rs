@@ -38,7 +38,7 @@ pub(super) const MANUAL: Manual = Manual {
          --compare FILE: the same with another configuration, exit status 1 where jobs fare differently), and --dry-run shows the slots and \
          ends with 1 where one is broken. With --json these write one array, with --jsonl one object a line.",
         "The verb doctor looks at everything that a run of this configuration needs on this machine - slots, accounts, hooks, \
-         cron jobs, the starter, EXECUTE, LOG, control groups, namespaces, GPUs, containers, the clock, a job of /bin/true as \
+         cron jobs, the starter, EXECUTE, LOG, control groups, namespaces, volumes, GPUs, containers, the clock, a job of /bin/true as \
          the starter would run it, and what of the configuration does nothing here - and writes a line for each: 'ok', 'note' or 'fails', what it is about, what was found, what to do. \
          It ends with 1 where something will fail. It makes and removes a directory in EXECUTE and a control group, and \
          runs no hook.",

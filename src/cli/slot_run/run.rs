@@ -123,7 +123,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         private: private.path().to_owned(),
     };
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
-    let outcome = run_live(machine, options, Measure::new(input_devices(&view)), events);
+    let outcome = run_live(machine, options, Measure::new(InputDevices::read(&view)), events);
     drop(private);
     outcome.map_err(|error| match error {
         RunError::Listen(path, cause) => {
@@ -198,14 +198,6 @@ fn recover(
             Ok(Default::default())
         }
     }
-}
-
-/// Where it is seen that somebody sits at the machine.
-fn input_devices(view: &View<'_>) -> InputDevices {
-    let devices = view.list("CONSOLE_DEVICES").ok().flatten();
-    let devices = devices.map(|list| list.value.iter().map(ToString::to_string).collect());
-    let all_terminals = view.boolean("STARTD_HAS_BAD_UTMP").ok().flatten();
-    InputDevices::new(devices.unwrap_or_default(), all_terminals.is_some_and(|setting| setting.value))
 }
 
 /// How long a claim lives of which nobody is heard, in seconds.

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 use nix::sys::stat::major;
 
+use crate::config::View;
+
 /// What is known when nobody has ever typed.
 const FOR_EVER: i64 = i32::MAX as i64;
 /// Where logins are written down.
@@ -47,6 +49,26 @@ impl InputDevices {
         };
         let console = console.into_iter().map(bare).collect();
         InputDevices { console, all_terminals, directory: "/dev".into(), logins, last: None }
+    }
+
+    /// As the configuration names them.
+    pub fn read(view: &View<'_>) -> Self {
+        let devices = view.list("CONSOLE_DEVICES").ok().flatten();
+        let devices = devices.map(|list| list.value.iter().map(ToString::to_string).collect());
+        let all_terminals = view.boolean("STARTD_HAS_BAD_UTMP").ok().flatten();
+        InputDevices::new(devices.unwrap_or_default(), all_terminals.is_some_and(|setting| setting.value))
+    }
+
+    /// The devices of the console that nobody is ever seen at, each with why.
+    pub fn dead(&self) -> Vec<(&str, &'static str)> {
+        let why = |name: &str| match name {
+            "" => Some("it is no name"),
+            _ if name.starts_with("unix:") => Some("a socket of a display tells nobody's input"),
+            _ if !self.directory.join(name).exists() => Some("there is no such device"),
+            _ if self.is_null(name) => Some("it is a device of memory, like /dev/null"),
+            _ => None,
+        };
+        self.console.iter().filter_map(|name| Some((name.as_str(), why(name)?))).collect()
     }
 
     /// Looks at them.
@@ -90,12 +112,19 @@ impl InputDevices {
             return now;
         }
         let Ok(status) = fs::metadata(self.directory.join(name)) else { return now };
-        let null =
-            fs::metadata(self.directory.join("null")).ok().filter(|null| null.file_type().is_char_device());
-        if null.is_some_and(|null| major(null.rdev()) == major(status.rdev())) {
+        if self.is_null(name) {
             return now;
         }
         (now - status.atime()).max(0)
+    }
+
+    /// Whether a device is of the kind of /dev/null.
+    fn is_null(&self, name: &str) -> bool {
+        let of = |name: &str| fs::metadata(self.directory.join(name)).ok();
+        let null = of("null").filter(|null| null.file_type().is_char_device());
+        let same =
+            |null: fs::Metadata| of(name).is_some_and(|other| major(null.rdev()) == major(other.rdev()));
+        null.is_some_and(same)
     }
 }
 

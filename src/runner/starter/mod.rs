@@ -60,4 +60,4 @@ pub use story::Story;
 pub(in crate::runner) use tools::found as tool_path;
 pub use user_log::{LogSettings, Opening, UserLog};
 pub use visa::Visa;
-pub use volume::Limited;
+pub use volume::{Limited, look_for_volumes};

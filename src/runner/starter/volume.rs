@@ -21,7 +21,7 @@ use crate::os::files::Directory;
 use crate::os::{RealWorld, mounts};
 use crate::process::Exit;
 use crate::starter::container::ToolCall;
-use crate::starter::logical_volume::LogicalVolume;
+use crate::starter::logical_volume::{LogicalVolume, VolumeKnobs};
 
 /// What a file system takes for itself beside what is written into it, in bytes.
 const OVERHEAD: u64 = 4 << 20;
@@ -228,15 +228,41 @@ fn devices_of(image: &Path) -> Vec<PathBuf> {
     blocks.filter(is_of).map(|entry| Path::new("/dev").join(entry.file_name())).collect()
 }
 
-/// Runs a program of the system and returns what it printed.
-fn run(program: &str, words: impl IntoIterator<Item = BString>) -> Result<BString, String> {
-    let world = RealWorld::new();
+/// Whether the directories of jobs can be made file systems of their own, as far as that is seen without making one.
+///
+/// # Errors
+/// In words: no such volume group or pool, a program that is not there.
+pub fn look_for_volumes(knobs: Option<&VolumeKnobs>) -> Result<(), String> {
+    let Some(knobs) = knobs else { return path_of("mkfs.ext4", &RealWorld::new()).map(drop) };
+    for program in ["lvcreate", "lvremove", "mke2fs"] {
+        path_of(program, &RealWorld::new())?;
+    }
+    match knobs.asking() {
+        Ok(words) => run_words(&words).map(drop),
+        Err(group) => {
+            for program in ["losetup", "pvcreate", "vgcreate"] {
+                path_of(program, &RealWorld::new())?;
+            }
+            let directory = group.file.parent().filter(|parent| !parent.is_dir());
+            directory.map_or(Ok(()), |parent| Err(format!("'{}' is no directory", parent.display())))
+        }
+    }
+}
+
+/// Where a program of the system is.
+fn path_of(program: &str, world: &RealWorld) -> Result<PathBuf, String> {
     // They belong to root, whose PATH a service may not have.
     let place = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
     let of_system = || place.into_iter().find(|path| path.exists());
-    let Some(path) = super::tools::found(&program.into(), &world).or_else(of_system) else {
-        return Err(format!("there is no {program}"));
-    };
+    super::tools::found(&program.into(), world)
+        .or_else(of_system)
+        .ok_or_else(|| format!("there is no {program}"))
+}
+
+/// Runs a program of the system and returns what it printed.
+fn run(program: &str, words: impl IntoIterator<Item = BString>) -> Result<BString, String> {
+    let world = RealWorld::new();
+    let path = path_of(program, &world)?;
     let call = ToolCall::of_system(BString::from(path.as_os_str().as_bytes()), words);
     match Probing::ourselves(&world).one(&call) {
         Ok((Some(Exit::Code(0)), output)) => Ok(output.into()),

@@ -6,6 +6,7 @@ use super::{Check, Patient};
 use crate::classad::Value;
 use crate::os::{cgroup, mounts};
 use crate::process::GroupSpec;
+use crate::runner::slot::InputDevices;
 use crate::starter::GroupKnobs;
 use crate::text::list;
 
@@ -109,6 +110,19 @@ fn namespaces(patient: &Patient<'_>) -> Vec<Check> {
         checks.push(Check::note("namespaces", "there are no user namespaces for containers", todo));
     }
     checks
+}
+
+/// Devices of the console at which nobody is ever seen, where the configuration names them itself.
+pub(super) fn console(patient: &Patient<'_>) -> Vec<Check> {
+    let view = patient.config.view(patient.world);
+    let origin = view.list("CONSOLE_DEVICES").ok().flatten().map(|list| list.origin);
+    let Some(origin) = origin.filter(|origin| !origin.is_default()) else { return Vec::new() };
+    let devices = InputDevices::read(&view);
+    let told = |(name, why): &(&str, &str)| {
+        let found = format!("CONSOLE_DEVICES ({}): nobody is ever seen at '{name}': {why}", origin.told());
+        Check::note("console", found, "name a device of /dev with a keyboard or mouse behind it")
+    };
+    devices.dead().iter().map(told).collect()
 }
 
 fn is_there(path: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Will this configuration work here? Each thing that a run needs is looked at with what the run itself uses to look at it; nothing
 //! is changed, and nothing is run but what a run would ask at its start.
 
+mod disk;
 mod hooks;
 mod machine;
 mod places;
@@ -100,6 +101,8 @@ pub fn examine(patient: &Patient<'_>) -> Vec<Check> {
     checks.extend(hooks::cron(patient));
     checks.extend(hooks::backfill(patient));
     checks.extend(places::places(patient));
+    checks.extend(disk::disk(patient));
     checks.extend(machine::machine(patient));
+    checks.extend(machine::console(patient));
     checks
 }
