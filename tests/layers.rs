@@ -41,6 +41,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/os/child.rs",
     "src/os/namespace.rs",
     "src/os/standard.rs",
+    "src/os/thread_ids.rs",
     "src/os/wake_on_lan.rs",
     "crates/classad/src/regex.rs",
 ];

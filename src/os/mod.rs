@@ -1,7 +1,7 @@
 //! The kernel: children, signals, pipes, process families, accounts, files. It knows processes and knows no slot.
 //!
 //! [`Reactor`] is the one loop of a program; [`RealWorld`] is what evaluation and configuration see of the outside.
-//! `unsafe` stands in `child` and, for one question to the kernel, in `standard`.
+//! `unsafe` stands in `child`, `namespace`, `thread_ids` and, for a question to the kernel each, in `standard` and `wake_on_lan`.
 
 pub mod accounting;
 pub mod adapter;
@@ -31,6 +31,7 @@ mod spawn;
 mod spawn_error;
 mod standard;
 pub mod terminal;
+mod thread_ids;
 pub mod tracking;
 pub mod tree;
 mod wake_on_lan;

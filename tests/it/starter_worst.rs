@@ -188,6 +188,7 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
         .run(&format!("{}\nOut = \"/dev/full\"\nStarterUserLog = \"/dev/full\"", shell("echo x || exit 5")));
     assert!(ran.told.contains("the job's log '/dev/full' cannot be written: No space left"), "{}", ran.told);
     assert!(ran.told.contains("cannot write the result ad to '/dev/full': No space left"), "{}", ran.told);
+    assert_eq!(ran.status, 125, "the ad that was asked for is nowhere: {}", ran.told);
     assert!(ran.calls.ends_with("job\nexit exit\n") || ran.calls.ends_with("exit exit\n"), "{}", ran.calls);
     clean(&place, &ran);
 

@@ -182,7 +182,8 @@ impl Run<'_> {
             let state = outcome.last.as_mut().and_then(|last| last.state.take());
             keep(state, Some(&long::print(&outcome.ad)), session);
         }
-        printed.map(|()| status)
+        printed?;
+        outcome.last.as_ref().map_or(Ok(status), |last| self.with_result_ad(last, status, session))
     }
 
     /// What the play begins with; it is not controlled yet.

@@ -297,9 +297,10 @@ impl Run<'_> {
         }
         // What became of the job is in the status, whether its ad could be told or not.
         let status = self.status(&finished);
+        let status = || self.with_result_ad(&finished, status, session);
         match self.print(&finished) {
-            Ok(()) => Ok(status),
-            Err(error) if is_broken_pipe(&error) => Ok(status),
+            Ok(()) => status(),
+            Err(error) if is_broken_pipe(&error) => status(),
             Err(error) => {
                 keep(finished.state.take(), finished.outcome.as_deref(), session);
                 Err(error.context("cannot write the job's ad to standard output"))
@@ -519,6 +520,23 @@ impl Run<'_> {
             text.push(b'\n');
         }
         text
+    }
+
+    /// The status of a job whose result ad may not be where it was asked for: a failure of ours, which a starter only notes.
+    pub(super) fn with_result_ad(
+        &self,
+        finished: &Finished,
+        status: Status,
+        session: &Session,
+    ) -> anyhow::Result<Status> {
+        match &finished.unwritten {
+            None => Ok(status),
+            Some(why) if self.is_daemon() => {
+                session.warn(why);
+                Ok(status)
+            }
+            Some(why) => Err(anyhow::anyhow!("{why}")),
+        }
     }
 
     fn status(&self, finished: &Finished) -> Status {

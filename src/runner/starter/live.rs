@@ -61,6 +61,8 @@ pub struct Finished {
     pub outcome: Option<Vec<u8>>,
     /// The ad of `-job-output-ad`, empty when there is none: the reference's own bytes.
     pub result: Vec<u8>,
+    /// Why that ad is not in its file.
+    pub unwritten: Option<String>,
     /// Why it was not started, if it was not.
     pub not_started: Option<String>,
     /// Whether `--timeout` ended it.
@@ -117,6 +119,7 @@ pub fn run_with<'a>(
         timeout_at,
         parent,
         result: Vec::new(),
+        unwritten: None,
         finished: None,
         not_started: None,
         timed_out: false,
@@ -149,6 +152,7 @@ pub fn run_with<'a>(
                 standing,
                 outcome,
                 result: live.result,
+                unwritten: live.unwritten,
                 not_started: live.not_started,
                 timed_out: live.timed_out,
                 requested: live.requested,
@@ -198,6 +202,7 @@ pub(super) struct Live<'a> {
     /// The slot runner, while it lives.
     parent: Option<&'a mut Parent>,
     pub(super) result: Vec<u8>,
+    pub(super) unwritten: Option<String>,
     finished: Option<(u8, Standing, Option<Vec<u8>>)>,
     not_started: Option<String>,
     timed_out: bool,

@@ -71,7 +71,7 @@ impl Live<'_> {
             };
             let written = acting_as(self.job.ad_writer.as_ref(), append);
             if let Err(error) = written.and_then(|written| written) {
-                self.warn(format!("cannot write the result ad to '{}': {error}", path.display()));
+                self.unwritten = Some(format!("cannot write the result ad to '{}': {error}", path.display()));
             }
         }
         self.result.extend_from_slice(&bytes);
