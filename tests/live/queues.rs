@@ -1,8 +1,5 @@
 //! The queues of `examples/queues`: each runs its example, keeps the queue's contract, and obeys its command.
 
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

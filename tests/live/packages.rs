@@ -1,8 +1,5 @@
 //! What `examples/install` and `examples/package` make works where it is put.
 
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

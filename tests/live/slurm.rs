@@ -1,8 +1,5 @@
 //! `examples/slurm`, against the distribution's real Slurm where that is installed.
 
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,9 +1,6 @@
 //! `examples/pool`: the quickstart beside a real execution point. None is installed where these tests run, so its words are tried, and
 //! its comparison on a `condor_master` of ours.
 
-#![cfg(feature = "cli")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
