@@ -16,6 +16,7 @@ mod config_val;
 mod control;
 #[cfg(feature = "cli")]
 mod cron;
+mod dice;
 mod doctor;
 mod drain;
 #[cfg(feature = "cli")]

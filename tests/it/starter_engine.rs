@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -12,6 +13,7 @@ use std::sync::OnceLock;
 use nix::sys::signal::Signal;
 
 use crate::children::write_executable;
+use crate::dice::Dice;
 use crate::place::{Place, heard, send};
 
 /// What the image is made of.
@@ -78,7 +80,11 @@ fn make() -> Result<(), String> {
     let place = tempfile::tempdir().unwrap();
     let image = archive(place.path())?;
     // That of a run before would stay without a name.
-    let _ = Command::new("podman").args(["rmi", "--force", IMAGE]).output();
+    let old = Command::new("podman").args(["images", "--quiet", IMAGE]).output();
+    let old = old.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    for id in old.lines() {
+        let _ = Command::new("podman").args(["rmi", "--force", id]).output();
+    }
     said("import", engine(&["import", &image, IMAGE]))?;
     let name = format!("htc-hooks-trial-{}", std::process::id());
     let made = said("create", engine(&["create", "--name", &name, IMAGE, "/job", "exit", "0"]));
@@ -156,6 +162,57 @@ fn cleaning_removes_the_real_container_of_a_starter_that_was_killed() {
     assert!(told.contains("removed the container 'HTCJob7_43__PID"), "{told}");
     assert!(!left("HTCJob7_43__PID").contains("HTCJob"), "{told}");
     assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{told}");
+}
+
+/// Jobs in containers asked to end, or killed with or without their starter, at any moment: while the image is looked at, the
+/// container made, started, run or removed. 6 trials; `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it containers_ended` for more.
+#[test]
+fn containers_ended_at_any_moment_leave_nothing_that_clean_does_not_find() {
+    let Some(place) = place() else { return };
+    let count = std::env::var("HTC_HOOKS_RANDOM_ENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    // By their ids: a job gives its image a name.
+    let images = || -> BTreeSet<String> {
+        let ids = engine(&["images", "--quiet"]).stdout;
+        String::from_utf8_lossy(&ids).lines().map(str::to_owned).collect()
+    };
+    let before = images();
+    let pipe = place.pipe();
+    let ad = format!("{}\nProcId = 45", job(&format!("wait {}", pipe.display())));
+    let name = "HTCJob7_45__PID";
+    let clock = std::time::Instant::now();
+    let child = place.start(&ad);
+    assert_eq!(heard(&pipe), "ready\n");
+    let whole = u64::try_from(clock.elapsed().as_millis()).unwrap();
+    send(&child, Signal::SIGTERM);
+    assert!(place.finish(child).has("ExitCode = 5"));
+    let mut dice = Dice(13);
+    let mut counts = [0; 4];
+    for trial in 0..count {
+        let end = usize::try_from(dice.next(4)).unwrap();
+        counts[end] += 1;
+        // A reader of the pipe, so that the job does not wait for one.
+        let reader = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        let mut child = place.start(&ad);
+        // Not waited for anything: the moment is what is tried.
+        std::thread::sleep(std::time::Duration::from_millis(dice.next(whole + whole / 2)));
+        let signal = [Signal::SIGTERM, Signal::SIGQUIT, Signal::SIGKILL, Signal::SIGTERM][end];
+        send(&child, signal);
+        if end == 3 {
+            // And once more while it ends.
+            std::thread::sleep(std::time::Duration::from_millis(dice.next(whole)));
+            send(&child, Signal::SIGKILL);
+        }
+        child.wait().unwrap();
+        let output = place.command().arg("--clean").output().unwrap();
+        let told =
+            format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        assert_eq!(output.status.code(), Some(0), "{trial}, {signal}: {told}");
+        assert!(!left(name).contains("HTCJob"), "{trial}, {signal}: {told}{}", left(name));
+        assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{trial}, {signal}: {told}");
+        drop(reader);
+    }
+    println!("TERM, QUIT, KILL, TERM and KILL: {counts:?}");
+    assert_eq!(images(), before, "no image came or went");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use htc_hooks::starter::Left;
 use nix::sys::signal::Signal;
 
 use crate::children::{is_alive, write_executable};
+use crate::dice::Dice;
 use crate::place::{Place, heard, send, shell};
 
 /// The groups of a base that are there.
@@ -294,16 +295,6 @@ fn the_file_that_25_14_leaves_names_a_container_as_well() {
 
 /// Ways for a job to end.
 const ENDS: [&str; 5] = ["exit", "TERM", "QUIT", "KILL of the job", "KILL of the starter"];
-
-/// A sequence that looks random and is the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
 
 /// 25 jobs; `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it random_ends` for more.
 #[test]
