@@ -518,3 +518,22 @@ fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
         assert!(stderr.contains("the time given with --timeout is over"), "{stderr}");
     }
 }
+
+#[test]
+fn jobs_that_hooks_do_not_bring_are_told_why() {
+    let place = Place::new(CONFIG);
+    for (does, wanted) in [
+        ("fails = true", "calls of FETCH_WORK "),
+        ("hangs = true", "calls of FETCH_WORK "),
+        ("prints = 'no ad'", "brought what is no job ad"),
+    ] {
+        let scenario = format!("length = '1h'\n[[jobs]]\ncount = 2\n[[hook]]\ntype = 'FETCH_WORK'\n{does}\n");
+        let (_, told, _) = place.play(&scenario, &[]);
+        let never =
+            told.lines().find(|line| line.starts_with("never ran")).unwrap_or_else(|| panic!("{told}"));
+        assert!(never.contains(" at the end; of ") && never.contains(wanted), "{does}: {never}");
+    }
+    let off = "length = '1h'\n[[jobs]]\n[[hook]]\ntype = 'FETCH_WORK'\ntakes = '3h'\n[[event]]\nat = '10m'\ncommand = 'off'\n";
+    let (_, told, _) = place.play(off, &[]);
+    assert!(told.contains("never ran: 1 of jobs 1: no slot was offered one: no machine is left ("), "{told}");
+}

@@ -4,8 +4,9 @@ use super::decided::{clean, place};
 use super::simulate::Ready;
 use super::simulate_report::thousands;
 use crate::os::RealWorld;
-use crate::runner::simulate::summary::pair_name;
+use crate::runner::simulate::summary::{HookCounts, Summary, pair_name};
 use crate::runner::simulate::{Played, Silent};
+use crate::slot::State;
 
 /// So many reasons are told.
 const MOST: usize = 5;
@@ -13,20 +14,43 @@ const MOST: usize = 5;
 /// What keeps many a slot from asking, in a pool too.
 const HINT: &str = "; a slot asks for work only while START is not false without a job: there =?= is false where == leaves it open";
 
-/// Gives jobs that no slot was offered the reasons why none has asked.
+/// Gives jobs that no slot was offered the reasons why none has asked, or why asking brought nothing.
 pub(super) fn explain_silence(ready: &Ready, played: &mut Played) {
-    let reasons: Vec<String> = played.silent.iter().take(MOST).map(|silent| reason(ready, silent)).collect();
+    let summary = &played.summary;
+    let mut reasons: Vec<String> =
+        played.silent.iter().take(MOST).map(|silent| reason(ready, silent, summary)).collect();
+    if reasons.is_empty() {
+        reasons.extend(match &summary.ended {
+            Some(ended) => Some(format!("no slot was offered one: no machine is left ({})", clean(ended))),
+            None if summary.slots == 0 => Some("no slot was offered one: there is none".to_owned()),
+            None => None,
+        });
+    }
     for never in played.summary.never_run.iter_mut().filter(|never| never.why.is_empty()) {
         never.why.clone_from(&reasons);
     }
 }
 
-fn reason(ready: &Ready, silent: &Silent) -> String {
+/// What became of calls that brought no job, where a slot was free to ask.
+fn lost_calls(summary: &Summary) -> String {
+    let told = |hook: &HookCounts| {
+        let lost = [(hook.failed, "failed"), (hook.bad, "brought what is no job ad")];
+        let lost = lost.iter().filter(|(count, _)| *count > 0);
+        let lost: Vec<_> = lost.map(|(count, what)| format!("{} {what}", thousands(*count))).collect();
+        (!lost.is_empty())
+            .then(|| format!("; of {} calls of {} {}", thousands(hook.calls), hook.hook, lost.join(", ")))
+    };
+    summary.hooks.first().and_then(told).unwrap_or_default()
+}
+
+fn reason(ready: &Ready, silent: &Silent, summary: &Summary) -> String {
     let Silent { slots, place: of, pair, start } = silent;
     let slots = if *slots == 1 { "1 slot".to_owned() } else { format!("{} slots", thousands(*slots)) };
     let Some(start) = start else {
         let are = if silent.slots == 1 { "is" } else { "are" };
-        return format!("no slot was offered one: {slots} {are} {} at the end", pair_name(*pair));
+        let is_free = matches!(pair.0, State::Owner | State::Unclaimed);
+        let lost = if is_free { lost_calls(summary) } else { String::new() };
+        return format!("no slot was offered one: {slots} {are} {} at the end{lost}", pair_name(*pair));
     };
     // Without a job what is asked of it is undefined: that a job could make it true is known of == and not of =?=.
     let (text, mut seen) = match &start.because {
