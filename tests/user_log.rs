@@ -135,3 +135,24 @@ fn events_as_xml_and_json_have_numbers_and_expressions_as_ads_have_them() {
         assert!(json.contains_str(part), "{part} in {}", json.as_bstr());
     }
 }
+
+/// An event is not hidden by one before it that has lost its end, nor by a line which is none.
+#[test]
+fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
+    let submit = "000 (001.000.000) 2026-11-24 16:22:30 Job submitted from host: <192.0.2.2:0>\n";
+    let hold = "013 (001.000.000) 2026-11-24 16:22:31 Job was released.\n\twhy\n...\n";
+    let read = |log: &str| -> Vec<Result<u16, String>> {
+        let events = htc_hooks::user_log::EventReader::new(log.as_bytes());
+        events.map(|event| event.map(|event| event.number).map_err(|error| error.to_string())).collect()
+    };
+    let early =
+        |line: usize| Err(format!("line {line}: an event begins before the one above it is ended by '...'"));
+    assert_eq!(read(&format!("{submit}{hold}")), [Ok(0), early(2), Ok(13)]);
+    assert_eq!(read(&format!("{submit}\0\n{submit}{submit}")).len(), 5);
+    let told = read(&format!("rubbish\n{hold}{hold}"));
+    assert!(told[0].as_ref().is_err_and(|error| error.starts_with("line 1: ")), "{told:?}");
+    assert_eq!(told[1..], [Ok(13), Ok(13)]);
+    // What an event's lines only look like.
+    let notes = "    005 (001.000.000) 2026-11-24 16:22:30 Job terminated.\n005 (1.0) never\n";
+    assert_eq!(read(&format!("{submit}{notes}...\n{hold}")), [Ok(0), Ok(13)]);
+}

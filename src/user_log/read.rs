@@ -9,7 +9,7 @@ use super::body::Body;
 use super::read_body::leading;
 use super::time::EventTime;
 
-/// Why an event could not be read. The reader goes on behind the next `...`.
+/// Why an event could not be read. The reader goes on behind the next `...`, or at the next line that begins an event.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The log cannot be read.
@@ -22,6 +22,12 @@ pub enum ReadError {
         line: usize,
         /// Its beginning.
         text: BString,
+    },
+    /// The next event begins before the `...` of this one: the line was lost.
+    #[error("line {line}: an event begins before the one above it is ended by '...'")]
+    Unclosed {
+        /// Number of the next event's first line.
+        line: usize,
     },
     /// The log ends within an event: it is still being written or was cut.
     #[error("line {line}: the log ends within an event")]
@@ -38,18 +44,31 @@ const LONGEST: usize = 16 << 20;
 pub struct EventReader<R> {
     input: R,
     line: usize,
+    /// A first line that was read where a `...` should have been, and whether that is still to be said.
+    early: Option<(BString, bool)>,
 }
 
 impl<R: BufRead> EventReader<R> {
     /// A reader at the start of a log.
     pub fn new(input: R) -> Self {
-        EventReader { input, line: 0 }
+        EventReader { input, line: 0, early: None }
     }
 
     fn next_event(&mut self) -> Option<Result<JobEvent, ReadError>> {
         let mut lines: Vec<BString> = Vec::new();
         let mut first = self.line + 1;
         let mut size = 0;
+        match self.early.take() {
+            Some((text, true)) => {
+                self.early = Some((text, false));
+                return Some(Err(ReadError::Unclosed { line: self.line }));
+            }
+            Some((text, false)) => {
+                first = self.line;
+                lines.push(text);
+            }
+            None => {}
+        }
         loop {
             let mut text = Vec::new();
             match self.input.read_until(b'\n', &mut text) {
@@ -72,6 +91,12 @@ impl<R: BufRead> EventReader<R> {
             if lines.is_empty() && text.trim().is_empty() {
                 first = self.line + 1;
                 continue;
+            }
+            // What belongs to an event is indented, or is no such line: 25.14 reads it into the event before, which hides it.
+            if !lines.is_empty() && begins_event(&text) {
+                let is_event = lines.first().is_some_and(|text| begins_event(text));
+                self.early = Some((text.into(), is_event));
+                break;
             }
             size += text.len();
             if size <= LONGEST {
@@ -100,26 +125,48 @@ impl<R: BufRead> Iterator for EventReader<R> {
 impl JobEvent {
     /// Reads an event from its lines. What its kind does not expect makes it [`Body::Other`], which keeps them.
     fn from_lines(lines: &mut [BString]) -> Option<JobEvent> {
-        let header = lines.first()?;
-        let (number, rest) = leading(header)?;
+        let Header { number, cluster, proc, subproc, time, rest } = Header::parse(lines.first()?)?;
+        lines[0] = rest;
+        let body =
+            Body::parse(number, lines).unwrap_or_else(|| Body::Other { number, lines: lines.to_vec() });
+        Some(JobEvent { number, cluster, proc, subproc, time, body })
+    }
+}
+
+/// The first line of an event.
+struct Header {
+    number: u16,
+    cluster: i32,
+    proc: i32,
+    subproc: i32,
+    time: EventTime,
+    /// What follows the time.
+    rest: BString,
+}
+
+impl Header {
+    fn parse(line: &[u8]) -> Option<Header> {
+        let (number, rest) = leading(line)?;
         let rest = rest.strip_prefix(b" (")?;
         let (cluster, rest) = leading(rest)?;
         let (proc, rest) = leading(rest.strip_prefix(b".")?)?;
         let (subproc, rest) = leading(rest.strip_prefix(b".")?)?;
         let rest = rest.strip_prefix(b") ")?;
         let (time, length) = EventTime::parse(rest)?;
-        let body = rest[length..].strip_prefix(b" ").unwrap_or(&rest[length..]).to_vec();
-        lines[0] = body.into();
-        let number = u16::try_from(number).ok()?;
-        let body =
-            Body::parse(number, lines).unwrap_or_else(|| Body::Other { number, lines: lines.to_vec() });
-        Some(JobEvent {
-            number,
+        let rest = &rest[length..];
+        Some(Header {
+            number: u16::try_from(number).ok()?,
             cluster: i32::try_from(cluster).ok()?,
             proc: i32::try_from(proc).ok()?,
             subproc: i32::try_from(subproc).ok()?,
             time,
-            body,
+            rest: rest.strip_prefix(b" ").unwrap_or(rest).into(),
         })
     }
+}
+
+/// As events are written: three digits at the start of the line.
+fn begins_event(line: &[u8]) -> bool {
+    let is_number = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+    line.get(..3).is_some_and(is_number) && line.get(3) == Some(&b' ') && Header::parse(line).is_some()
 }
