@@ -7,12 +7,12 @@ use nix::libc;
 
 use super::live::Live;
 use crate::hook::HookType;
-use crate::os::{self, ChildId, clock};
+use crate::os::{self, ChildId, Whom, clock};
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::runner::events::full_text;
 use crate::runner::hook_call::HookCall;
-use crate::starter::{Call, Event};
+use crate::starter::{Call, CallId, Event};
 use crate::time::Now;
 
 /// How long the hooks that nobody waits for, the last UPDATE_JOB_INFO above all, may still run when everything else is
@@ -81,6 +81,25 @@ impl Live<'_> {
                 cut: stdout.cut,
                 stderr: stderr.bytes,
             });
+        }
+    }
+
+    /// Kills a hook, or a call of a container's runtime.
+    pub(super) fn kill_call(&mut self, call: CallId) {
+        let tool = self.tools.iter().find(|tool| tool.call == call).map(|tool| tool.child);
+        let hook = || self.calls.iter().find(|(_, id)| **id == call).map(|(child, _)| *child);
+        if let Some(child) = tool.or_else(hook) {
+            self.reactor.kill(child, libc::SIGKILL, Whom::Family);
+        }
+    }
+
+    /// Kills the hooks that do not end in time.
+    pub(super) fn kill_calls(&mut self) {
+        if let Err(error) = self.wait_for_calls() {
+            self.warn(format!("cannot wait for hooks: {error}"));
+        }
+        for (child, _) in self.calls.drain() {
+            self.reactor.kill(child, libc::SIGKILL, Whom::Family);
         }
     }
 

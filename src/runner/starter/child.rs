@@ -13,9 +13,11 @@ use nix::unistd::Pid;
 use crate::os::identity::acting_as;
 use crate::os::{SpawnError, Stage, strerror};
 use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Stdio};
+use crate::starter::container::on_path;
 use crate::starter::{
     END_RECORD, JavaRecords, JobProcess, START_RECORD, StandardFile, StartFailure, process,
 };
+use crate::world::World;
 
 /// Markers of older generations, which every child inherits.
 const MARKER: &[u8] = b"_CONDOR_ANCESTOR_";
@@ -76,6 +78,15 @@ pub(super) fn bound<T>(processors: &[usize], make: impl FnOnce() -> T) -> T {
         let _ = sched_setaffinity(own, &before);
     }
     made
+}
+
+/// The program of a call of a runtime: one that is named without a directory is looked up in our own PATH, and no other relative one counts,
+/// since calls begin where the job can write.
+pub(in crate::runner) fn program(name: &BString, world: &dyn World) -> Option<PathBuf> {
+    match name.starts_with(b"/") {
+        true => Some(name.to_path_lossy().into_owned()),
+        false => on_path(name, world).map(|path| path.to_path_lossy().into_owned()),
+    }
 }
 
 /// `NAME=value`.

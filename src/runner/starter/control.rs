@@ -11,11 +11,10 @@ use bstr::{BString, ByteSlice};
 use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
 
-use super::live::Live;
 use crate::job::HoldCode;
-use crate::os::{Reactor, Token};
+use crate::os::Reactor;
 use crate::runner::control::{self, Control, Said};
-use crate::starter::{Event, Request, Vacate};
+use crate::starter::{Request, Vacate};
 use crate::text::similar::nearest;
 
 /// Who listens, as messages say it.
@@ -173,7 +172,7 @@ impl ControlCommand {
     ///
     /// # Errors
     /// A release: it holds no jobs.
-    fn request(self) -> Result<Request, String> {
+    pub(super) fn request(self) -> Result<Request, String> {
         Ok(match self {
             ControlCommand::Starter(request) => request,
             ControlCommand::Hold(vacate) => Request::Hold(Some(vacate)),
@@ -187,46 +186,6 @@ impl ControlCommand {
             }
             ControlCommand::Status => return Err("'status' is answered, not done".to_owned()),
         })
-    }
-}
-
-impl Live<'_> {
-    /// Something came in at the socket.
-    pub(super) fn ordered(&mut self, token: Token) {
-        let Some(control) = &mut self.control else { return };
-        let Some(said) = control.readable(token, self.reactor) else { return };
-        let client = said.client;
-        let reply = match command_of(said) {
-            Ok(ControlCommand::Status) => Reply::status(&self.job.id, self.doing),
-            Ok(command) => Reply::of(self.obey(command)),
-            Err(error) => Reply::of(Err(error)),
-        };
-        if let Some(control) = &mut self.control {
-            control.answer(client, &reply, self.reactor);
-        }
-    }
-
-    /// Whoever plays the queue decides what an order means for the starter. A slot runner asks when its slot wants it, whether
-    /// the job's process is there or not.
-    pub(super) fn obey(&mut self, command: ControlCommand) -> Result<(), String> {
-        let now = self.now();
-        if matches!(command, ControlCommand::Starter(Request::Update | Request::Suspend | Request::Continue))
-            && self.process.is_none()
-            && self.job.private.is_none()
-        {
-            return Err("no job runs just now".to_owned());
-        }
-        match (&mut self.companion, command) {
-            (
-                Some(companion),
-                command @ (ControlCommand::Hold(_)
-                | ControlCommand::Remove(_)
-                | ControlCommand::Vacate(..)
-                | ControlCommand::Release(_)),
-            ) => self.events.extend(companion.ordered(now, command)?.into_iter().map(Event::Asked)),
-            (_, command) => self.ask(command.request()?),
-        }
-        Ok(())
     }
 }
 

@@ -14,13 +14,10 @@ use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::control::ControlCommand;
-use super::live::Live;
 use super::secrets::{self, Secret};
 use crate::classad::{ClassAd, Context};
 use crate::config::View;
 use crate::job::{HoldCode, attr};
-use crate::os::clock;
 use crate::os::identity::acting_as;
 use crate::os::tree::remove_tree;
 use crate::process::Identity;
@@ -296,45 +293,10 @@ pub(super) fn not_available() -> Vacate {
     Vacate { reason: NOT_AVAILABLE.into(), code: HoldCode::CorruptedCredential as i64, subcode: 0 }
 }
 
-impl Live<'_> {
-    pub(super) fn lay_credentials(&mut self) -> io::Result<()> {
-        let identity = self.job.identity.clone();
-        match &mut self.job.credentials {
-            Some(credentials) => credentials.lay(identity.as_ref(), clock::tick()),
-            None => Ok(()),
-        }
-    }
-
-    /// Brings them anew where it is time to.
-    pub(super) fn refresh_credentials(&mut self, now: Tick) {
-        let identity = self.job.identity.clone();
-        let Some(credentials) = &mut self.job.credentials else { return };
-        if credentials.due().is_none_or(|due| due > now) {
-            return;
-        }
-        let Err(lack) = credentials.refresh(identity.as_ref(), now) else { return };
-        self.warn(format!(
-            "the job's credentials cannot be brought anew (SEC_CREDENTIAL_REFRESH): {}",
-            lack.why
-        ));
-        // Nobody can be asked to hold a job that is about to leave, or has left.
-        if lack.holds && self.companion.is_some() {
-            drop(self.obey(ControlCommand::Vacate(Some(not_available()), true)));
-        }
-    }
-
-    pub(super) fn take_credentials_away(&mut self) {
-        let identity = self.job.identity.clone();
-        let Some(credentials) = &mut self.job.credentials else { return };
-        for left in credentials.take_away(identity.as_ref()) {
-            self.warn(format!("the job's credentials cannot be taken away: {left}"));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::clock;
 
     /// `cred_dir_deleter` of `PrepareCredDir`.
     #[test]

@@ -11,11 +11,12 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
-use super::live::Live;
-use crate::os::{Interest, Token, clock};
-use crate::starter::Event;
+use super::job::Job;
+use crate::classad::ClassAd;
+use crate::os::{Interest, Reactor, Token, clock};
 use crate::starter::container::{DockerUsage, host_ports, ports_request};
 use crate::time::Tick;
+use crate::world::World;
 
 /// Where docker listens unless DOCKER_HOST names another socket.
 const SOCKET: &str = "/var/run/docker.sock";
@@ -27,9 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LONGEST: usize = 4 << 20;
 
 /// The container that is looked at.
-pub(super) struct DockerWatch {
+pub(super) struct DockerWatch<'w> {
     socket: PathBuf,
     container: BString,
+    /// The job, which says what services its container has.
+    job: ClassAd,
+    world: &'w dyn World,
+    polling: Duration,
     next: Tick,
     wants_ports: bool,
     asking: Option<Asking>,
@@ -45,70 +50,73 @@ struct Asking {
     answer: Vec<u8>,
 }
 
-impl Live<'_> {
-    /// The container runs: it is looked at from now on.
-    pub(super) fn watch_container(&mut self) {
-        let Some(container) = self.container.clone() else { return };
-        let host = self.job.environment.iter().find(|(name, _)| name == "DOCKER_HOST");
-        let socket = match host {
+impl<'w> DockerWatch<'w> {
+    /// A container that has just been started.
+    ///
+    /// # Errors
+    /// Docker cannot be asked, in words.
+    pub(super) fn new(container: BString, job: &Job, world: &'w dyn World) -> Result<Self, String> {
+        let socket = match job.environment.iter().find(|(name, _)| name == "DOCKER_HOST") {
             None => PathBuf::from(SOCKET),
             Some((_, host)) => match host.strip_prefix(b"unix://") {
                 Some(path) => path.to_path_lossy().into_owned(),
-                None => {
-                    return self.warn(format!(
-                        "what the container uses is not known: DOCKER_HOST ({host}) is no unix socket"
-                    ));
-                }
+                None => return Err(format!("DOCKER_HOST ({host}) is no unix socket")),
             },
         };
-        self.docker = Some(DockerWatch {
+        Ok(DockerWatch {
             socket,
             container,
+            job: job.ad.clone(),
+            world,
+            polling: job.polling,
             next: clock::tick().plus(FIRST),
             wants_ports: true,
             asking: None,
             usage: None,
-        });
+        })
     }
 
     /// When docker is to be asked next, or is not waited for any more.
-    pub(super) fn docker_until(&self) -> Option<Tick> {
-        let watch = self.docker.as_ref()?;
-        Some(watch.asking.as_ref().map_or(watch.next, |asking| asking.until))
+    pub(super) fn until(&self) -> Tick {
+        self.asking.as_ref().map_or(self.next, |asking| asking.until)
     }
 
-    /// Its time has come.
-    pub(super) fn ask_docker(&mut self, now: Tick) {
-        let Some(watch) = &mut self.docker else { return };
-        if let Some(asking) = watch.asking.take_if(|asking| asking.until <= now) {
-            self.reactor.unwatch(asking.token);
+    /// Its time may have come.
+    pub(super) fn ask(&mut self, now: Tick, reactor: &mut Reactor) {
+        if let Some(asking) = self.asking.take_if(|asking| asking.until <= now) {
+            reactor.unwatch(asking.token);
         }
-        if watch.asking.is_some() || watch.next > now {
+        if self.asking.is_some() || self.next > now {
             return;
         }
-        watch.next = now.plus(self.job.polling);
-        let ports = match watch.wants_ports {
-            true => ports_request(&watch.container, &self.job.ad, self.world),
+        self.next = now.plus(self.polling);
+        let ports = match self.wants_ports {
+            true => ports_request(&self.container, &self.job, self.world),
             false => None,
         };
-        watch.wants_ports = ports.is_some();
-        self.send(ports.is_some(), ports);
+        self.wants_ports = ports.is_some();
+        self.send(ports, reactor);
     }
 
-    fn send(&mut self, about_ports: bool, request: Option<Vec<u8>>) {
-        let Some(watch) = &mut self.docker else { return };
-        let request = request.unwrap_or_else(|| DockerUsage::request(&watch.container));
+    /// Asks for ports, else for what is used.
+    fn send(&mut self, ports: Option<Vec<u8>>, reactor: &mut Reactor) {
+        let about_ports = ports.is_some();
+        let request = ports.unwrap_or_else(|| DockerUsage::request(&self.container));
         // A docker that does not answer is asked again.
-        let Ok(stream) = ask(&watch.socket, &request) else { return };
-        let Ok(token) = self.reactor.watch(stream.as_fd(), Interest::Read) else { return };
+        let Ok(stream) = ask(&self.socket, &request) else { return };
+        let Ok(token) = reactor.watch(stream.as_fd(), Interest::Read) else { return };
         let until = clock::tick().plus(PATIENCE);
-        watch.asking = Some(Asking { stream, token, about_ports, until, answer: Vec::new() });
+        self.asking = Some(Asking { stream, token, about_ports, until, answer: Vec::new() });
     }
 
-    /// Whether this was docker's answer, or a part of it.
-    pub(super) fn docker_said(&mut self, token: Token) -> bool {
-        let Some(watch) = &mut self.docker else { return false };
-        let Some(asking) = watch.asking.as_mut().filter(|asking| asking.token == token) else { return false };
+    /// Whether docker's answer comes there.
+    pub(super) fn hears(&self, token: Token) -> bool {
+        self.asking.as_ref().is_some_and(|asking| asking.token == token)
+    }
+
+    /// Docker's answer, or a part of it, is there; where the services of the container are reached, once that is known.
+    pub(super) fn hear(&mut self, reactor: &mut Reactor) -> Option<ClassAd> {
+        let asking = self.asking.as_mut()?;
         let mut buffer = [0; 1 << 16];
         let over = match asking.stream.read(&mut buffer) {
             Ok(count) => {
@@ -117,37 +125,28 @@ impl Live<'_> {
             }
             Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
         };
-        if over && let Some(asking) = watch.asking.take() {
-            self.reactor.unwatch(asking.token);
-            self.docker_answered(&asking);
-        }
-        true
-    }
-
-    fn docker_answered(&mut self, asking: &Asking) {
-        let Some(watch) = &mut self.docker else { return };
+        let asking = self.asking.take_if(|_| over)?;
+        reactor.unwatch(asking.token);
         if !asking.about_ports {
             let usage = DockerUsage::parse(&asking.answer);
             // One that was cut off, or is no answer at all, says nothing of the container.
             if usage != DockerUsage::default() {
-                watch.usage = Some(usage.after(watch.usage));
+                self.usage = Some(usage.after(self.usage));
             }
-            return;
+            return None;
         }
-        if let Some(ports) = host_ports(&asking.answer, &self.job.ad, self.world) {
-            watch.wants_ports = false;
-            self.events.push_back(Event::Services(Box::new(ports)));
-        }
-        self.send(false, None);
+        let ports = host_ports(&asking.answer, &self.job, self.world);
+        self.wants_ports &= ports.is_none();
+        self.send(None, reactor);
+        ports
     }
 
     /// The container has ended: what it used in the end.
-    pub(super) fn leave_container(&mut self) -> Option<DockerUsage> {
-        let watch = self.docker.take()?;
-        if let Some(asking) = watch.asking {
-            self.reactor.unwatch(asking.token);
+    pub(super) fn leave(self, reactor: &mut Reactor) -> Option<DockerUsage> {
+        if let Some(asking) = self.asking {
+            reactor.unwatch(asking.token);
         }
-        watch.usage
+        self.usage
     }
 }
 

@@ -1,14 +1,12 @@
-//! The control group of the job that runs: made, told of, looked at, removed.
+//! The control group of a job with what has been seen of it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::live::Live;
-use super::notice;
-use crate::os::cgroup::{Counts, Group, Rule, Set};
-use crate::process::Exit;
-use crate::runner::events::Kind;
-use crate::starter::{FamilyUsage, GroupPlan, JobProcess, Left};
+use crate::os::cgroup::{Counts, Group, NoGroup, Rule, Set};
+use crate::process::{Exit, GroupSpec};
+use crate::starter::{FamilyUsage, GroupPlan};
 
 /// A job's group with what has been seen of it.
 pub(super) struct JobGroup {
@@ -23,6 +21,47 @@ pub(super) struct JobGroup {
 }
 
 impl JobGroup {
+    /// Makes the group that is planned; `note` hears of each directory before it is there. What became of the limits is beside it.
+    ///
+    /// # Errors
+    /// There can be none here.
+    pub(super) fn make(
+        plan: &GroupPlan,
+        spec: &GroupSpec,
+        note: &mut dyn FnMut(&Path),
+    ) -> Result<(Self, Vec<Set>), NoGroup> {
+        let (group, set) = Group::make(spec, &plan.other_name, note)?;
+        let processes =
+            set.iter().find(|set| set.rule == Rule::Processes).and_then(|set| set.is.clone().ok());
+        let made = JobGroup {
+            group,
+            plan: Box::new(plan.clone()),
+            counts: Counts::default(),
+            members: 0,
+            largest_kib: 0,
+            processes,
+        };
+        Ok((made, set))
+    }
+
+    /// The directories that its processes enter.
+    pub(super) fn entered(&self) -> Vec<PathBuf> {
+        self.group.entered()
+    }
+
+    /// Removes it when nothing runs in it any more.
+    ///
+    /// # Errors
+    /// The directory that stays, and why.
+    pub(super) fn remove(&mut self) -> Result<(), (PathBuf, io::Error)> {
+        self.group.remove()
+    }
+
+    /// The limit of processes that the job came to, and how many were refused to it.
+    pub(super) fn refused(&self) -> Option<(u64, u64)> {
+        self.processes.zip(Some(self.counts.forks_refused).filter(|refused| *refused > 0))
+    }
+
     /// How often it is looked at.
     pub(super) fn interval(&self) -> Duration {
         self.plan.polling
@@ -82,92 +121,4 @@ impl JobGroup {
     pub(super) fn signal(&self, number: i32) {
         self.group.signal(number);
     }
-}
-
-impl Live<'_> {
-    /// Makes the group that is planned for a process, tells what it is like, and returns the directories to be entered.
-    pub(super) fn make_group(&mut self, process: &JobProcess) -> Vec<PathBuf> {
-        let Some(plan) = process.group.as_deref() else { return Vec::new() };
-        let Some(spec) = &plan.spec else { return Vec::new() };
-        let mut spec = spec.clone();
-        spec.delegated_to = self.job.identity.as_ref().map(|identity| (identity.uid, identity.gid));
-        let mut note = |directory: &Path| self.note_left(&Left::Group { directory: directory.to_owned() });
-        let (group, set) = match Group::make(&spec, &plan.other_name, &mut note) {
-            Ok(made) => made,
-            Err(none) => {
-                if notice::is_news(self.job.private.as_deref(), "no-cgroup") {
-                    self.warn(format!("the job runs without a control group: {}", none.why));
-                }
-                return Vec::new();
-            }
-        };
-        self.tell_limits(plan, &set);
-        let entered = group.entered();
-        let processes =
-            set.iter().find(|set| set.rule == Rule::Processes).and_then(|set| set.is.clone().ok());
-        self.new_group = Some(JobGroup {
-            group,
-            plan: Box::new(plan.clone()),
-            counts: Counts::default(),
-            members: 0,
-            largest_kib: 0,
-            processes,
-        });
-        entered
-    }
-
-    /// Removes a group in which nothing runs any more.
-    pub(super) fn drop_group(&mut self) {
-        let Some(mut group) = self.new_group.take() else { return };
-        if let (Some(processes), refused @ 1..) = (group.processes, group.counts.forks_refused) {
-            self.warn(format!(
-                "the job came to its limit of {processes} processes: {refused} more were refused to it"
-            ));
-        }
-        if let Err((path, error)) = group.group.remove() {
-            self.warn(format!("cannot remove the control group '{}': {error}", path.display()));
-            self.remains();
-        }
-    }
-
-    /// The limits as the kernel has them; aloud where somebody asked for them, and where one is not what was asked for.
-    fn tell_limits(&mut self, plan: &GroupPlan, set: &[Set]) {
-        let made: Vec<String> =
-            set.iter().filter_map(|set| Some(words(set.rule, *set.is.as_ref().ok()?))).collect();
-        let event = self.event(Kind::Job).verdict("limited").reason(made.join(", "));
-        match plan.asked {
-            true => self.stream.tell(&event),
-            false => self.stream.note(&event),
-        }
-        for set in set {
-            let Err(why) = &set.is else { continue };
-            // Processes are shared out and counted as well as the machine can; memory is what was promised.
-            let promised = matches!(set.rule, Rule::Memory | Rule::MemoryLow | Rule::Device)
-                || (set.rule == Rule::MemoryAndSwap && swap_is_there());
-            if promised && notice::is_news(self.job.private.as_deref(), &format!("no-limit-{:?}", set.rule)) {
-                self.warn(format!("the job has no limit of {}: {why}", words(set.rule, set.wanted)));
-            }
-        }
-    }
-}
-
-/// A limit in words.
-fn words(rule: Rule, value: u64) -> String {
-    let mib = |bytes: u64| match bytes % (1 << 20) {
-        0 => format!("{} MiB", bytes >> 20),
-        _ => format!("{bytes} bytes"),
-    };
-    match rule {
-        Rule::Memory => format!("memory {}", mib(value)),
-        Rule::MemoryLow => format!("memory left to it {}", mib(value)),
-        Rule::MemoryAndSwap => format!("memory and swap space {}", mib(value)),
-        Rule::Cpu => format!("share of the processors {value}"),
-        Rule::Processes => format!("{value} processes"),
-        Rule::Device => format!("device {}:{} hidden", value >> 32, value & 0xffff_ffff),
-    }
-}
-
-/// Whether the machine has swap space at all.
-fn swap_is_there() -> bool {
-    std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }

@@ -20,16 +20,18 @@ const NOT_REGISTERED: &str = "Create_Process failed to register the job with the
 
 impl Live<'_> {
     /// Takes a group that only this job's processes are to have.
-    pub(super) fn take_tracking(&mut self, process: &JobProcess) -> Result<(), Vec<StartFailure>> {
+    pub(super) fn take_tracking(
+        &mut self,
+        process: &JobProcess,
+    ) -> Result<Option<TrackingGroup>, Vec<StartFailure>> {
         let Some(range) = process.isolation.tracking.clone().filter(|_| self.job.identity.is_some()) else {
-            return Ok(());
+            return Ok(None);
         };
         let (least, most) = (*range.start(), *range.end());
         let why = match TrackingGroup::take(range, OF_ROOT.as_ref()) {
             Ok(Some(group)) => {
                 self.note_left(&Left::TrackingGroup { gid: group.gid });
-                self.new_tracking = Some(group);
-                return Ok(());
+                return Ok(Some(group));
             }
             Ok(None) => format!("all groups from {least} to {most} are in use"),
             Err(error) => format!("no group can be taken in '{OF_ROOT}': {error}"),

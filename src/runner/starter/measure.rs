@@ -1,61 +1,87 @@
-//! What the kernel counts of a family, and what its directory holds, in the measures of the machine.
-
-use std::time::Duration;
+//! What a job uses: its family is looked at, and its directory is looked through.
 
 use super::live::Live;
-use super::notice;
-use crate::os::disk_usage::Walk;
+use super::looking::{Looked, Looking};
+use super::running::{FIRST_SNAPSHOT, Running};
 use crate::os::{accounting, clock};
 use crate::starter::{Event, FamilyUsage};
 use crate::time::Tick;
 use crate::transfer::{STDERR, STDOUT};
 
-/// How long the directory of a job is looked through at most.
-const LOOK_THROUGH: Duration = Duration::from_secs(2);
-/// How long at a time: nobody waits longer for an answer.
-const SLICE: Duration = Duration::from_millis(20);
-
-/// A directory that is being looked through, and those who wait for what it holds.
-pub(super) struct Looking {
-    walk: Walk,
-    until: Tick,
-    then: Vec<Event>,
-}
-
 impl Live<'_> {
-    /// Tells the machine something with what the job's directory holds, once that is known. `anew`: what was seen before counts no more.
-    pub(super) fn with_disk(&mut self, event: Event, anew: bool) {
+    /// Looks at a process that has just been started.
+    pub(super) fn look_at_new(&mut self) {
+        if self.process.as_ref().is_some_and(|process| process.next_look.is_none()) {
+            self.sample();
+            if let Some(process) = &mut self.process {
+                process.next_look = Some(clock::tick().plus(FIRST_SNAPSHOT));
+            }
+        }
+    }
+
+    /// When the process is looked at next.
+    pub(super) fn next_look(&self) -> Option<Tick> {
+        self.process.as_ref()?.next_look
+    }
+
+    /// Its time may have come.
+    pub(super) fn look_if_due(&mut self, now: Tick) {
+        if self.next_look().is_some_and(|at| at <= now) {
+            self.sample();
+            if let Some(process) = &mut self.process {
+                process.next_look = Some(now.plus(process.interval(self.job.snapshot)));
+            }
+        }
+    }
+
+    /// Looks at the family's use of the machine.
+    pub(super) fn sample(&mut self) {
+        if let Some(process) = &mut self.process
+            && let Some(usage) = self.reactor.usage(process.child)
+        {
+            // Asked of the procd alone, which does not watch control groups (`procapi.cpp`, `getPSSInfo`).
+            if process.own.group.is_none() && self.job.proportional {
+                process.proportional_kib = usage
+                    .pids
+                    .iter()
+                    .filter_map(|pid| accounting::proportional_kib(*pid))
+                    .reduce(|sum, one| sum + one);
+            }
+            process.usage = usage;
+            if let Some(group) = &mut process.own.group {
+                group.sample();
+            }
+        }
+    }
+
+    pub(super) fn measured(&self) -> FamilyUsage {
+        let usage = self.process.as_ref().map_or_else(FamilyUsage::default, Running::measured);
+        FamilyUsage { docker: self.docker.as_ref().and_then(|watch| watch.usage), ..usage }
+    }
+
+    /// Tells the machine something with what the job's directory holds, once that is known. What was seen before the end of a
+    /// process counts no more.
+    pub(super) fn with_disk(&mut self, event: Event) {
         if !self.job.measures_disk {
             return self.events.push_back(event);
         }
-        let mut then = Vec::new();
-        if anew && let Some(looking) = self.looking.take() {
-            then = looking.then;
-        }
+        let before = self.looking.take_if(|_| matches!(event, Event::ProcessEnded { .. }));
+        let then = before.map(|looking| looking.then).unwrap_or_default();
         let top = &self.job.sandbox.top;
-        let looking = self.looking.get_or_insert_with(|| Looking {
-            walk: Walk::new(top),
-            until: clock::tick().plus(LOOK_THROUGH),
-            then,
-        });
-        looking.then.push(event);
+        self.looking.get_or_insert_with(|| Looking::new(top, then)).then.push(event);
         self.look_on();
     }
 
     /// Looks a little further. A directory that takes too long is as it was the last time.
     pub(super) fn look_on(&mut self) {
         let Some(looking) = &mut self.looking else { return };
-        let found = looking.walk.go_on(SLICE);
-        if found.is_none() && clock::tick() < looking.until {
-            return;
-        }
-        match found {
-            Some(usage) => self.disk = Some((usage.bytes, usage.entries)),
-            None if notice::is_news(self.job.private.as_deref(), "disk-usage") => self.warn(
+        match looking.go_on() {
+            Looked::Further => return,
+            Looked::All(bytes, entries) => self.disk = Some((bytes, entries)),
+            Looked::TooLong => self.warn_once("disk-usage", || {
                 "the job's directory holds too much to be looked through: DiskUsage is not always new"
-                    .to_owned(),
-            ),
-            None => {}
+                    .to_owned()
+            }),
         }
         let written = [STDOUT, STDERR].map(|name| self.job.sandbox.written(name));
         let then = self.looking.take().map(|looking| looking.then).unwrap_or_default();
@@ -66,19 +92,5 @@ impl Live<'_> {
             }
             self.events.push_back(event);
         }
-    }
-}
-
-/// The use of a family as the machine is told of it.
-pub(super) fn family_usage(usage: &accounting::FamilyUsage) -> FamilyUsage {
-    FamilyUsage {
-        processes: u32::try_from(usage.pids.len()).unwrap_or(u32::MAX),
-        user: usage.user,
-        system: usage.system,
-        max_image_kib: usage.max_image_kib,
-        resident_kib: usage.resident_kib,
-        block_read_bytes: usage.blocks[0],
-        block_write_bytes: usage.blocks[1],
-        ..FamilyUsage::default()
     }
 }

@@ -5,7 +5,6 @@
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
@@ -15,6 +14,7 @@ use super::job::Job;
 use super::notice;
 use super::plan_knobs::{Knobs, told_at_start, told_of_hooks};
 use super::plan_places::{execute_directory, free_name, id_of, log_of, resolve};
+use super::plan_request::Request;
 use super::rights::Rights;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
@@ -25,8 +25,7 @@ use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::os::{cgroup, mounts};
 use crate::process::Identity;
-use crate::quirks::{Quirk, Quirks};
-use crate::runner::hook_environment::DaemonEnvironment;
+use crate::quirks::Quirk;
 use crate::runner::hook_limits;
 use crate::starter::container::Surroundings;
 use crate::starter::disk;
@@ -34,55 +33,8 @@ use crate::starter::hooks::{self, Found};
 use crate::starter::logical_volume::VolumeKnobs;
 use crate::starter::not_done::With;
 use crate::starter::virtual_machine::{self, VmPlace};
-use crate::starter::{Hooks, JobInfo, Overrides, Refusal, Setup, Starter, Vacate, job_info, process};
+use crate::starter::{Hooks, JobInfo, Refusal, Setup, Starter, Vacate, job_info, process};
 use crate::transfer::Wishes;
-use crate::world::World;
-
-/// What a caller knows of the job and wants of its run.
-pub struct Request<'w> {
-    /// Where everything else is asked.
-    pub world: &'w dyn World,
-    /// Deviations.
-    pub quirks: Quirks,
-    /// The job's ad as it was read, completed from the configuration where a keyword was given.
-    pub ad: ClassAd,
-    /// What the starter was itself started with.
-    pub environment: DaemonEnvironment,
-    /// The slot's ad the job was accepted with.
-    pub machine: Option<ClassAd>,
-    /// Ids and standard files of the command line.
-    pub overrides: Overrides,
-    /// Name of the slot for variables; empty for none.
-    pub slot: BString,
-    /// Name of the slot for events, if it is another.
-    pub event_slot: Option<String>,
-    /// `-job-output-ad`: `-` is standard output, which is the caller's business.
-    pub output_ad: Option<BString>,
-    /// `-job-update-ad`.
-    pub update_ad: Option<BString>,
-    /// Limit for hooks that the reference waits for without end.
-    pub hook_timeout: Option<Duration>,
-    /// Limit for the whole job.
-    pub timeout: Option<Duration>,
-    /// How long the job may go on when whoever started this program is gone.
-    pub orphan_grace: Option<Duration>,
-    /// The slot runner's private directory.
-    pub private: Option<PathBuf>,
-    /// A directory for scratch directories where the configuration names none.
-    pub fallback_execute: PathBuf,
-    /// What is added to the wall clock, in microseconds.
-    pub skew_us: i64,
-    /// Who of a pool is played beside the starter.
-    pub with: With,
-    /// The helper that moves files: a program and its words.
-    pub helper: (PathBuf, Vec<BString>),
-    /// Where checkpoints and the output of evicted jobs are kept for the next run.
-    pub spool: Option<PathBuf>,
-    /// A shell for a person instead of the job.
-    pub shell: Option<BString>,
-    /// The job's log instead of that which its ad names.
-    pub log: Option<PathBuf>,
-}
 
 /// Everything that [`super::run_with`] needs.
 pub struct Plan<'w> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::notice;
-use super::plan::Request;
+use super::plan_request::Request;
 use crate::config::not_done::NotDone;
 use crate::config::{ValueError, View};
 use crate::quirks::{Quirk, Quirks};

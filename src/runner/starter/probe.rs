@@ -132,7 +132,7 @@ impl<'a> Probing<'a> {
 
     fn ask(&self, reactor: &mut Reactor, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
         let name = call.argv.first().cloned().unwrap_or_default();
-        let Some(program) = super::tools::found(&name, self.world) else { return Ok((None, Vec::new())) };
+        let Some(program) = child::program(&name, self.world) else { return Ok((None, Vec::new())) };
         let spec = ChildSpec {
             argv: call.argv.clone(),
             env: match &call.variables {

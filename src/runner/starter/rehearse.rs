@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
+use super::child;
 use super::job::Job;
 use super::notice;
 use super::story::{self, Refused, Story};
@@ -318,7 +319,7 @@ fn missing(argv: &[BString], account: Account, world: &dyn World, story: &mut St
     let program = argv.first()?;
     let there = match program.starts_with(b"/") {
         true => world.stat(program.to_path_lossy().as_ref()).is_ok(),
-        false => super::tools::found(program, world).is_some(),
+        false => child::program(program, world).is_some(),
     };
     let name = program.to_string();
     // A relative one lies in the scratch directory, which is not there yet.
@@ -332,24 +333,6 @@ fn missing(argv: &[BString], account: Account, world: &dyn World, story: &mut St
 }
 
 /// What it does not share with the machine, and what its processes are known by.
-pub(super) fn isolation(process: &JobProcess) -> Vec<String> {
-    let made = &process.isolation;
-    let mut lines = Vec::new();
-    if made.namespaces.processes {
-        lines.push("a PID namespace of its own".to_owned());
-    }
-    if made.namespaces.network {
-        lines.push("no network".to_owned());
-    }
-    if let Some(range) = &made.tracking {
-        lines.push(format!("a group of its own, one of {} to {}", range.start(), range.end()));
-    }
-    if !process.script {
-        lines.push(format!("its processes are known by {}", made.known_by(process.group.is_some()).line()));
-    }
-    lines
-}
-
 fn describe(process: &JobProcess) -> Vec<String> {
     let what = if process.script { "run script" } else { "run" };
     let mut lines = vec![format!("{what} {}", shown(&process.argv).as_bstr())];
@@ -374,7 +357,7 @@ fn describe(process: &JobProcess) -> Vec<String> {
     }
     let groups = process.group.iter().flat_map(|plan| &plan.because);
     lines.extend(groups.map(|limit| format!("    limit of {}: {}", limit.of, limit.value)));
-    lines.extend(isolation(process).into_iter().map(|line| format!("    {line}")));
+    lines.extend(story::isolation(process).into_iter().map(|line| format!("    {line}")));
     for (source, target) in &process.mounts {
         lines.push(format!("    {} is its {}", source.display(), target.display()));
     }

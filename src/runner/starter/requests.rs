@@ -1,9 +1,10 @@
-//! What is asked of a starter by signal.
+//! What is asked of a starter by signal, and at its socket.
 
 use nix::libc;
 
+use super::control::{ControlCommand, Reply, command_of};
 use super::live::Live;
-use super::notice;
+use crate::os::Token;
 use crate::quirks::Quirk;
 use crate::starter::{Event, Request};
 
@@ -24,13 +25,11 @@ impl Live<'_> {
             // Reads the configuration again, which changes nothing for a job under way.
             libc::SIGHUP => {
                 self.job.reread = true;
-                if self.job.log_directory.is_none()
-                    && notice::is_news(self.job.private.as_deref(), Quirk::HupMovesHooks.id())
-                {
+                if self.job.log_directory.is_none() {
                     let (id, line) = (Quirk::HupMovesHooks.id(), Quirk::HupMovesHooks.line());
-                    self.warn(format!(
-                        "hooks stay in the scratch directory; in HTCondor 25.14 {line} ({id})"
-                    ));
+                    self.warn_once(id, || {
+                        format!("hooks stay in the scratch directory; in HTCondor 25.14 {line} ({id})")
+                    });
                 }
                 return;
             }
@@ -46,5 +45,43 @@ impl Live<'_> {
         self.impatient |= matches!(request, Request::Fast(_)) || self.ends > 1;
         self.requested |= !matches!(request, Request::Suspend | Request::Continue | Request::Update);
         self.events.push_back(Event::Asked(request));
+    }
+
+    /// Something came in at the socket.
+    pub(super) fn ordered(&mut self, token: Token) {
+        let Some(control) = &mut self.beside.control else { return };
+        let Some(said) = control.readable(token, self.reactor) else { return };
+        let client = said.client;
+        let reply = match command_of(said) {
+            Ok(ControlCommand::Status) => Reply::status(&self.job.id, self.doing),
+            Ok(command) => Reply::of(self.obey(command)),
+            Err(error) => Reply::of(Err(error)),
+        };
+        if let Some(control) = &mut self.beside.control {
+            control.answer(client, &reply, self.reactor);
+        }
+    }
+
+    /// Whoever plays the queue decides what an order means for the starter. A slot runner asks when its slot wants it, whether
+    /// the job's process is there or not.
+    pub(super) fn obey(&mut self, command: ControlCommand) -> Result<(), String> {
+        let now = self.now();
+        if matches!(command, ControlCommand::Starter(Request::Update | Request::Suspend | Request::Continue))
+            && self.process.is_none()
+            && self.job.private.is_none()
+        {
+            return Err("no job runs just now".to_owned());
+        }
+        match (&mut self.beside.companion, command) {
+            (
+                Some(companion),
+                command @ (ControlCommand::Hold(_)
+                | ControlCommand::Remove(_)
+                | ControlCommand::Vacate(..)
+                | ControlCommand::Release(_)),
+            ) => self.events.extend(companion.ordered(now, command)?.into_iter().map(Event::Asked)),
+            (_, command) => self.ask(command.request()?),
+        }
+        Ok(())
     }
 }

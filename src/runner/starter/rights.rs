@@ -1,7 +1,7 @@
 //! Whose rights a starter's job, its hooks and its ads have.
 
 use super::accounts;
-use super::plan::Request;
+use super::plan_request::Request;
 use crate::classad::ClassAd;
 use crate::config::View;
 use crate::os::identity;

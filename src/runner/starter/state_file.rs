@@ -6,9 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::live::Live;
-use crate::os::{ChildId, process_table};
-use crate::quirks::Quirk;
+use crate::os::process_table;
 use crate::runner::journal::{JournalError, JournalFile};
 use crate::starter::Left;
 
@@ -34,7 +32,7 @@ pub struct StateFile {
 
 impl StateFile {
     /// Begins it: beside the directory of the slot, else in a directory of root's own.
-    fn new(top: &Path) -> Result<Self, JournalError> {
+    pub(super) fn new(top: &Path) -> Result<Self, JournalError> {
         let root = nix::unistd::geteuid().is_root();
         // Where jobs can write, sticky or not, root's own directory is better if there can be one.
         let execute = top.parent().and_then(|execute| fs::metadata(execute).ok());
@@ -79,6 +77,16 @@ impl StateFile {
 }
 
 impl StateFile {
+    /// Writes one record.
+    pub(super) fn note(&mut self, left: &Left) -> Result<(), JournalError> {
+        self.journal.append(left)
+    }
+
+    /// Something that it names could not be removed: whoever cleans tries again.
+    pub(super) fn remains(&mut self) {
+        self.remains = true;
+    }
+
     /// What came of the job could not be told: the file stays, and whoever cleans up tells it.
     pub fn keep(mut self, ad: &[u8]) {
         let ad = String::from_utf8_lossy(ad).into_owned();
@@ -135,67 +143,6 @@ pub(super) fn all_in(directory: &Path) -> Vec<(PathBuf, i32)> {
     entries.filter_map(|entry| of_starter(entry.path())).collect()
 }
 
-impl Live<'_> {
-    /// Begins the state file. 25.14 has none.
-    pub(super) fn begin_state(&mut self, ad: &[u8]) {
-        if self.job.quirks.has(Quirk::LeftUnnoted) {
-            return;
-        }
-        let top = &self.job.sandbox.top;
-        match StateFile::new(top) {
-            Ok(file) => self.state = Some(file),
-            Err(error) => return self.warn_of_state(&error),
-        }
-        let own = std::process::id().cast_signed();
-        let uid = self
-            .job
-            .sandbox
-            .owner
-            .as_ref()
-            .map_or_else(|| nix::unistd::geteuid().as_raw(), |owner| owner.uid);
-        let started = process_table::read(own).map_or(0, |own| own.started);
-        let directory = self.job.sandbox.top.clone();
-        let pid_namespace = pid_namespace();
-        self.note_left(&Left::Starter { pid: own, started, directory, uid, pid_namespace });
-        let ad = String::from_utf8_lossy(ad).into_owned();
-        self.note_left(&Left::Job { id: self.job.id.clone(), ad });
-    }
-
-    /// Something that the state file names could not be removed: whoever cleans tries again.
-    pub(super) fn remains(&mut self) {
-        if let Some(state) = &mut self.state {
-            state.remains = true;
-        }
-    }
-
-    /// Writes one record.
-    pub(super) fn note_left(&mut self, left: &Left) {
-        let written = self.state.as_mut().map_or(Ok(()), |state| state.journal.append(left));
-        if let Err(error) = written {
-            self.warn_of_state(&error);
-        }
-    }
-
-    /// A process that is to end with the starter, should that be killed.
-    pub(super) fn note_child(&mut self, child: ChildId) {
-        let pid = self.pid(child).cast_signed();
-        let started = process_table::read(pid).map_or(0, |one| one.started);
-        self.note_left(&Left::Process { pid, started });
-    }
-
-    /// The machine goes on to another stage, if that is one; noted before anything is done in it.
-    pub(super) fn enter(&mut self, stage: &'static str) {
-        if std::mem::replace(&mut self.doing, stage) != stage {
-            self.note_left(&Left::Stage { name: stage.to_owned() });
-        }
-    }
-
-    fn warn_of_state(&mut self, error: &JournalError) {
-        let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
-        self.warn(format!("what this starter leaves when it is killed will not be found: {error}{cause}"));
-    }
-}
-
 /// Reads the state file of a starter if that is gone; nothing for one that is in use.
 pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<Left>>> {
     let is_gone = || process_table::read(starter).is_none_or(|one| one.is_zombie());
@@ -230,7 +177,7 @@ fn gone(error: JournalError) -> io::Result<Option<Vec<Left>>> {
 }
 
 /// Our PID namespace, as the kernel numbers them.
-fn pid_namespace() -> Option<u64> {
+pub(super) fn pid_namespace() -> Option<u64> {
     fs::metadata("/proc/self/ns/pid").ok().map(|status| status.ino())
 }
 

@@ -207,7 +207,7 @@ impl Story {
         self.command = texts(&process.argv);
         self.directory = process.cwd.display().to_string();
         self.files = process.files.iter().map(file).collect();
-        self.isolation = super::rehearse::isolation(process);
+        self.isolation = isolation(process);
         self.environment(&process.environment);
         self.mounts.extend(process.mounts.iter().map(|(source, target)| Mount {
             source: Some(source.display().to_string()),
@@ -265,6 +265,25 @@ impl Story {
         lines.extend(self.passed.iter().map(|one| format!("not used: {} {}", one.name, one.why)));
         lines
     }
+}
+
+/// What the job has for itself, in words.
+pub(super) fn isolation(process: &JobProcess) -> Vec<String> {
+    let made = &process.isolation;
+    let mut lines = Vec::new();
+    if made.namespaces.processes {
+        lines.push("a PID namespace of its own".to_owned());
+    }
+    if made.namespaces.network {
+        lines.push("no network".to_owned());
+    }
+    if let Some(range) = &made.tracking {
+        lines.push(format!("a group of its own, one of {} to {}", range.start(), range.end()));
+    }
+    if !process.script {
+        lines.push(format!("its processes are known by {}", made.known_by(process.group.is_some()).line()));
+    }
+    lines
 }
 
 fn file(file: &StandardFile) -> String {

@@ -4,22 +4,22 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use nix::fcntl::OFlag;
 
 use super::child;
-use super::live::Live;
+use super::docker_socket::DockerWatch;
+use super::live::{Live, Tool};
 use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, clock, strerror};
 use crate::process::{ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
 use crate::runner::events::full_text;
-use crate::starter::container::{Actor, ToolCall, Variables, on_path};
+use crate::starter::container::{Actor, DockerUsage, ToolCall, Variables};
 use crate::starter::{CallId, Event, JobProcess, StandardFile, StartFailure, process};
 use crate::time::Tick;
-use crate::world::World;
 
 /// How much of a runtime's answer is kept, in bytes.
 const OUTPUT_LIMIT: usize = 4 << 20;
@@ -29,14 +29,6 @@ const AFTER_KILL: Duration = Duration::from_secs(5);
 
 /// How much of what it complains of is read back.
 const ERRORS_LIMIT: u64 = 64 * 1024;
-
-/// A call that has not ended.
-pub(super) struct Tool {
-    pub(super) child: ChildId,
-    pub(super) call: CallId,
-    until: Tick,
-    errors: Option<PathBuf>,
-}
 
 impl Live<'_> {
     /// Makes a call; what comes of it is an event.
@@ -68,8 +60,8 @@ impl Live<'_> {
     fn tool_spec(&self, tool: ToolCall) -> io::Result<(ChildSpec, Option<OwnedFd>)> {
         let is_long = tool.is_long();
         let name = tool.argv.first().cloned().unwrap_or_default();
-        let program =
-            found(&name, self.world).ok_or_else(|| io::Error::other(format!("there is no '{name}'")))?;
+        let program = child::program(&name, self.world)
+            .ok_or_else(|| io::Error::other(format!("there is no '{name}'")))?;
         let identity = match tool.actor {
             Actor::Starter => None,
             Actor::Daemon => self.job.sandbox.condor.clone(),
@@ -175,6 +167,20 @@ impl Live<'_> {
         }
     }
 
+    /// The container runs: docker is asked what it uses from now on.
+    pub(super) fn watch_container(&mut self) {
+        let Some(container) = self.container.clone() else { return };
+        match DockerWatch::new(container, &self.job, self.world) {
+            Ok(watch) => self.docker = Some(watch),
+            Err(why) => self.warn(format!("what the container uses is not known: {why}")),
+        }
+    }
+
+    /// The container has ended: what it used in the end.
+    pub(super) fn leave_container(&mut self) -> Option<DockerUsage> {
+        self.docker.take()?.leave(self.reactor)
+    }
+
     /// The process that stands for a container: with the rights and the environment of daemons, and the job's files.
     pub(super) fn start_container(&mut self, process: &JobProcess) -> Result<ChildId, Vec<StartFailure>> {
         let identity = self.job.identity.clone();
@@ -210,15 +216,6 @@ impl Live<'_> {
             ..ChildSpec::new(&process.program)
         };
         self.reactor.spawn(spec).map_err(|error| child::failure(process, &error))
-    }
-}
-
-/// The program of a call: one that is named without a directory is looked up in our own PATH, and no other relative one counts,
-/// since calls begin where the job can write.
-pub(in crate::runner) fn found(name: &BString, world: &dyn World) -> Option<PathBuf> {
-    match name.starts_with(b"/") {
-        true => Some(name.to_path_lossy().into_owned()),
-        false => on_path(name, world).map(|path| path.to_path_lossy().into_owned()),
     }
 }
 

@@ -15,12 +15,10 @@ use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::NamedTempFile;
 
-use super::probe::Probing;
+use super::system_program::{path_of, run, run_words};
 use super::volume_group::LaidGroup;
 use crate::os::files::Directory;
 use crate::os::{RealWorld, mounts};
-use crate::process::Exit;
-use crate::starter::container::ToolCall;
 use crate::starter::logical_volume::{LogicalVolume, VolumeKnobs};
 
 /// What a file system takes for itself beside what is written into it, in bytes.
@@ -125,11 +123,6 @@ pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
         removed = run_words(&words).map(drop);
     }
     removed
-}
-
-pub(super) fn run_words(words: &[BString]) -> Result<BString, String> {
-    let Some((program, words)) = words.split_first() else { return Ok(BString::default()) };
-    run(&program.to_str_lossy(), words.iter().cloned())
 }
 
 /// The file beside a job's directory that holds its file system.
@@ -246,28 +239,5 @@ pub fn look_for_volumes(knobs: Option<&VolumeKnobs>) -> Result<(), String> {
             let directory = group.file.parent().filter(|parent| !parent.is_dir());
             directory.map_or(Ok(()), |parent| Err(format!("'{}' is no directory", parent.display())))
         }
-    }
-}
-
-/// Where a program of the system is.
-fn path_of(program: &str, world: &RealWorld) -> Result<PathBuf, String> {
-    // They belong to root, whose PATH a service may not have.
-    let place = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
-    let of_system = || place.into_iter().find(|path| path.exists());
-    super::tools::found(&program.into(), world)
-        .or_else(of_system)
-        .ok_or_else(|| format!("there is no {program}"))
-}
-
-/// Runs a program of the system and returns what it printed.
-fn run(program: &str, words: impl IntoIterator<Item = BString>) -> Result<BString, String> {
-    let world = RealWorld::new();
-    let path = path_of(program, &world)?;
-    let call = ToolCall::of_system(BString::from(path.as_os_str().as_bytes()), words);
-    match Probing::ourselves(&world).one(&call) {
-        Ok((Some(Exit::Code(0)), output)) => Ok(output.into()),
-        Ok((Some(exit), output)) => Err(format!("{program} {exit}: {}", output.trim().as_bstr())),
-        Ok((None, _)) => Err(format!("{program} cannot be executed")),
-        Err(error) => Err(format!("{program}: {error}")),
     }
 }

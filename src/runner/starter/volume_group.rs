@@ -14,7 +14,7 @@ use bstr::{BString, ByteSlice};
 use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
 use nix::libc;
 
-use super::volume::run_words;
+use super::system_program::run_words;
 use crate::starter::volume_group::{VolumeGroup, loops};
 
 /// A group that is there, and that nobody else uses.
