@@ -13,7 +13,7 @@ use htc_hooks::config::{Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Choice, Chooser, Knobs, RouteState, RouteTable};
+use htc_hooks::router::{Choice, Chooser, Knobs, Reading, RouteState, RouteTable};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 
@@ -78,7 +78,10 @@ fn main() {
     let config = config();
     let view = config.view(&world);
     let knobs = Knobs::load(&view, &mut |_| {});
-    let table = RouteTable::load(&view, &knobs, &world, Quirks::None, &mut |_| {});
+    let table = RouteTable::load(
+        Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::None },
+        &mut |_| {},
+    );
     let jobs = jobs(count);
     let mut states = vec![RouteState::new(0); table.routes.len()];
 

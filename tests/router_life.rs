@@ -9,7 +9,7 @@ use std::path::Path;
 use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Knobs, RouteTable, Router};
+use htc_hooks::router::{Knobs, Reading, RouteTable, Router};
 use htc_hooks::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
 use htc_hooks::runner::router::{Course, Options, Point, Until, run, simulate};
 use htc_hooks::runner::simulate::{Files, LeftOut, Scenario, Workload};
@@ -36,7 +36,10 @@ fn router(config: &Config, now: Now) -> Router {
     let world = RealWorld::new();
     let view = config.view(&world);
     let knobs = Knobs::load(&view, &mut |complaint| panic!("{}", complaint.text));
-    let table = RouteTable::load(&view, &knobs, &world, Quirks::None, &mut |_| {});
+    let table = RouteTable::load(
+        Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::None },
+        &mut |_| {},
+    );
     Router::new(knobs, table, Quirks::None, now)
 }
 
@@ -301,9 +304,10 @@ fn a_threshold_that_is_no_number_is_told_and_does_not_shut_the_route() {
     let knobs = Knobs::load(&view, &mut |_| {});
     for (quirks, expected) in [(Quirks::None, 0.03), (Quirks::Reference, 1.0)] {
         let mut told = Vec::new();
-        let table = RouteTable::load(&view, &knobs, &world, quirks, &mut |note| {
-            told.push(format!("{:?}", note.subject))
-        });
+        let table =
+            RouteTable::load(Reading { view: &view, knobs: &knobs, world: &world, quirks }, &mut |note| {
+                told.push(format!("{:?}", note.subject))
+            });
         assert_eq!(table.routes[0].failure_rate_threshold, expected);
         assert!(
             told.iter().any(|line| line.contains("FailureRateThreshold '1_000' is no number")),

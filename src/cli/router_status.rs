@@ -26,7 +26,7 @@ use crate::config::{Config, Who};
 use crate::job::JobStatus;
 use crate::os::RealWorld;
 use crate::queue::HistoryRecord;
-use crate::router::{Knobs, RouteTable};
+use crate::router::{Knobs, Reading, RouteTable};
 use crate::text::calendar::Civil;
 use crate::world::World;
 
@@ -358,7 +358,10 @@ impl View<'_> {
         let Ok(config) = self.config(world) else { return Vec::new() };
         let view = config.view(world);
         let knobs = Knobs::load(&view, &mut |_| {});
-        let routes = RouteTable::load(&view, &knobs, world, crate::quirks::Quirks::None, &mut |_| {});
+        let routes = RouteTable::load(
+            Reading { view: &view, knobs: &knobs, world, quirks: crate::quirks::Quirks::None },
+            &mut |_| {},
+        );
         let mut found = Vec::new();
         for (_, route) in routes.in_order() {
             let jobs =

@@ -5,65 +5,19 @@ mod alike;
 mod asked;
 mod limits;
 mod names;
-
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+mod pair;
 
 use bstr::BString;
 
-use super::translate::{Part, Stage, TranslateError, Watcher};
-use super::{Choice, Chooser, Knobs, Original, Route, RouteState, RouteTable, Translator};
+pub use pair::{Comparison, Met, Side};
+
+use super::translate::TranslateError;
+use super::{Choice, Chooser, Original, Route, RouteState, Translator};
 use crate::classad::ClassAd;
-use crate::config::View;
 use crate::quirks::Quirks;
 use crate::transform::compare::{same, shrink};
-use crate::transform::cover::{Cover, Seen};
-use crate::transform::{Observer, Transform};
+use crate::transform::cover::Cover;
 use crate::world::{InMode, World};
-
-/// A router that is compared.
-pub struct Side<'a> {
-    /// What it is called in messages.
-    pub name: &'a str,
-    /// Its routes and transforms.
-    pub table: &'a RouteTable,
-    /// Its parameters.
-    pub knobs: &'a Knobs,
-    /// Its configuration.
-    pub config: &'a View<'a>,
-    /// What it did so far.
-    pub met: RefCell<Met>,
-}
-
-/// What a router did with all jobs together.
-#[derive(Debug, Default)]
-pub struct Met {
-    /// By the numbers of the routes that were chosen why they made no copy of the last job, and nothing where one was made.
-    chosen: BTreeMap<usize, Option<String>>,
-    /// By name whether a transform was applied, and whether it was left out.
-    transforms: BTreeMap<BString, [bool; 2]>,
-    /// What ran meanwhile.
-    seen: Seen,
-}
-
-impl Watcher for Met {
-    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage) {
-        match stage {
-            Stage::Begins => {
-                self.seen.begins(&transform.name);
-            }
-            Stage::Skipped | Stage::Ended => {}
-        }
-        if part != Part::Route && stage != Stage::Ended {
-            let seen = self.transforms.entry(transform.name.clone()).or_default();
-            seen[usize::from(stage == Stage::Skipped)] = true;
-        }
-    }
-
-    fn observer(&mut self) -> &mut dyn Observer {
-        &mut self.seen
-    }
-}
 
 /// What a router does with a job.
 #[derive(Clone, Debug)]
@@ -94,24 +48,6 @@ pub struct Difference {
     pub left: Outcome,
     /// What the second does.
     pub right: Outcome,
-}
-
-/// Two routers.
-pub struct Comparison<'a> {
-    /// The first.
-    pub left: Side<'a>,
-    /// The second.
-    pub right: Side<'a>,
-    /// What is outside.
-    pub world: &'a dyn World,
-    /// Deviations.
-    pub quirks: Quirks,
-    /// Names of routes of the first, and what they are called in the second: those that are not called the same.
-    renamed: Vec<(BString, BString)>,
-    /// Whether both configurations set the same.
-    is_config_alike: bool,
-    /// Whether both do the same to a job before and after its route.
-    is_frame_alike: bool,
 }
 
 impl<'a> Comparison<'a> {

@@ -3,251 +3,36 @@
 //! Reference: `JobRouter.cpp` (Poll, TakeOverJob, SubmitJob, CheckSubmittedJobStatus, FinalizeJob, CleanupJob,
 //! CleanupRetiredJob, AdoptOrphans). Each action that can fail is answered by an event.
 
+mod action;
+mod event;
 mod hooks;
 mod orphans;
+mod router;
 mod step;
 mod submission;
 mod watch;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 
 use bstr::BString;
-use rustc_hash::FxHashMap;
 
 use hooks::LONGEST_PAUSE;
 use step::Step;
 
-use super::choose::UmbrellaError;
+pub use action::{Action, Call};
+pub use event::{CopyError, Event, HookResult, YieldError};
+pub use router::Router;
+pub use step::{Queue, Surroundings};
+
 use super::limits::throttle_text;
 use super::routed_job::{Outcome, RoutedJob, Routing, Shown, State, Turn};
-use super::{Choice, Chooser, HookVerdict, Knobs, Route, RouteState, RouteTable};
-use crate::classad::{ClassAd, Expr};
-use crate::config::MacroSource;
-use crate::hook::{HookType, Knobs as HookKnobs};
+use super::{Choice, Chooser, Knobs};
+use crate::classad::ClassAd;
+use crate::hook::HookType;
 use crate::job::JobId;
-use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
-use crate::user_log::Body;
-use crate::world::World;
-
-/// The queue as the router sees it.
-pub trait Queue {
-    /// The ad of a job with its cluster's attributes.
-    fn job(&self, id: JobId) -> Option<ClassAd>;
-    /// All jobs in the order in which they entered.
-    fn jobs(&self) -> Vec<JobId>;
-}
-
-/// What a step may look at.
-pub struct Surroundings<'a> {
-    /// The queue of the sources (SCHEDD1).
-    pub queue: &'a dyn Queue,
-    /// The queue of the copies (SCHEDD2): the same one where there is but one.
-    pub copies: &'a dyn Queue,
-    /// The configuration that `$(NAME)` of transforms falls back to.
-    pub config: Option<&'a dyn MacroSource>,
-    /// Where hooks and lists of attributes are configured.
-    pub knobs: &'a dyn HookKnobs,
-    /// What is outside; its clock stands at the time of the step.
-    pub world: &'a dyn World,
-}
-
-/// What happened.
-#[derive(Debug)]
-pub enum Event {
-    /// The polling period is over.
-    Poll,
-    /// There will be no next poll: jobs whose next phase waits for one are dealt with now; no job is claimed.
-    Settle,
-    /// Periodic expressions of managed sources are due.
-    Periodic,
-    /// An answer to [`Action::Claim`]: whether the job is ours now.
-    Claimed(JobId, Result<(), String>),
-    /// A hook ended or could not be called.
-    Hook(JobId, HookType, HookResult),
-    /// An answer to [`Action::Submit`].
-    Submitted(JobId, Result<JobId, String>),
-    /// Another answer to it: nobody knows whether there is a copy, and why. The source stays claimed and is forgotten; its
-    /// queue lists it no longer until somebody has looked.
-    Unclear(JobId, String),
-    /// A third: what has to be done before could not be done, such as copying a proxy, and why.
-    Unprepared(JobId, String),
-    /// A fourth: the files of the copy could not be spooled; the number that it had, and why.
-    NotSpooled(JobId, JobId, String),
-    /// An answer to [`Action::Edit`].
-    Edited(JobId, Result<(), String>),
-    /// An answer to [`Action::UpdateCopy`].
-    CopyUpdated(JobId, Result<(), CopyError>),
-    /// A copy, whose id it is, could not be removed ([`Action::Remove`]): it may be tried again.
-    NotRemoved(JobId),
-    /// An answer to [`Action::Finalize`].
-    Finalized(JobId, Result<(), String>),
-    /// An answer to [`Action::Yield`].
-    Yielded(JobId, Result<(), YieldError>),
-}
-
-/// Why a source was not given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum YieldError {
-    /// It is gone, or somebody else's: there is nothing to give back.
-    #[error("the source is not ours")]
-    NotOurs,
-    /// It could not be written just now.
-    #[error("the source could not be written")]
-    Unwritten,
-}
-
-/// Why an answer does not stand in a copy.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CopyError {
-    /// The copy is gone, or its queue does not take the answer: the routing ends.
-    #[error("{0}")]
-    Refused(String),
-    /// It could not be written just now: the copy goes on, and the hook answers again.
-    #[error("{0}")]
-    Unwritten(String),
-}
-
-/// What came of a hook.
-#[derive(Debug)]
-pub enum HookResult {
-    /// There is none for this job.
-    NotConfigured,
-    /// It cannot be called, or was killed for taking too long.
-    Failed(String),
-    /// It ended.
-    Ended(Box<HookVerdict>),
-}
-
-/// What is to be done. The id is the source's unless said otherwise.
-#[derive(Debug)]
-pub enum Action {
-    /// Set Managed and ManagedManager if the job is idle and not managed.
-    Claim(JobId),
-    /// Call a hook.
-    Hook {
-        /// The source.
-        source: JobId,
-        /// Which.
-        hook: HookType,
-        /// What TRANSLATE_JOB is told of the route.
-        route: BString,
-        /// The source ad.
-        source_ad: Box<ClassAd>,
-        /// The routed ad.
-        copy_ad: Box<ClassAd>,
-        /// Whether the source is edited in place.
-        in_place: bool,
-    },
-    /// Submit a copy.
-    Submit(JobId, Box<ClassAd>),
-    /// Change the source in place.
-    Edit(JobId, Vec<(BString, Option<Expr>)>),
-    /// Set attributes of a source; JobStatus only if the queue's is neither removed nor completed.
-    Update(JobId, Vec<(BString, Option<Expr>)>),
-    /// Set attributes of a copy in the queue of copies; JobStatus likewise. The first id is the source's.
-    UpdateCopy(JobId, JobId, Vec<(BString, Option<Expr>)>),
-    /// Let the copy leave its queue: the first id is the source's.
-    Finalize(JobId, JobId),
-    /// Remove a copy, whose id it is, with the reason.
-    Remove(JobId, String),
-    /// Give the source back: done or not.
-    Yield(JobId, bool),
-    /// Write to a job's user log.
-    UserLog(JobId, Box<ClassAd>, Body),
-    /// Say what happened.
-    Log(String),
-    /// Say that 25.14 does otherwise with the job from here on: it aborts, or never gets any further. The router goes on as it
-    /// does by default.
-    Quirk(JobId, Quirk),
-    /// Give up: no job can be looked for. 25.14 aborts.
-    Stop(UmbrellaError),
-}
-
-/// The router.
-#[derive(Clone)]
-pub struct Router {
-    knobs: Knobs,
-    table: RouteTable,
-    states: Vec<RouteState>,
-    jobs: BTreeMap<String, RoutedJob>,
-    polls: u64,
-    turn: u64,
-    quirks: Quirks,
-    /// Sources whose translation failed: how often, and when they may be tried again.
-    paused: FxHashMap<JobId, (u32, i64)>,
-    /// Keys of jobs whose hooks run, with the hooks; kept for the quirk alone.
-    running: Vec<(String, HookType)>,
-    /// Keys of the jobs whose turn has not come in this poll.
-    turns: VecDeque<String>,
-}
 
 impl Router {
-    /// A router that manages nothing yet.
-    pub fn new(knobs: Knobs, table: RouteTable, quirks: Quirks, now: Now) -> Self {
-        let states = vec![RouteState::new(now.epoch()); table.routes.len()];
-        let (jobs, paused) = (BTreeMap::new(), FxHashMap::default());
-        Router {
-            knobs,
-            table,
-            states,
-            jobs,
-            polls: 0,
-            turn: 0,
-            quirks,
-            paused,
-            running: Vec::new(),
-            turns: VecDeque::new(),
-        }
-    }
-
-    /// The managed jobs, in the order of their keys as text.
-    pub fn jobs(&self) -> impl Iterator<Item = &RoutedJob> {
-        self.jobs.values()
-    }
-
-    /// The routes with their states.
-    pub fn routes(&self) -> impl Iterator<Item = (&Route, &RouteState)> {
-        self.table.routes.iter().zip(&self.states)
-    }
-
-    /// The router's parameters.
-    pub fn knobs(&self) -> &Knobs {
-        &self.knobs
-    }
-
-    /// Whether the files of a source's copy are spooled.
-    pub fn is_sandboxed(&self, source: JobId) -> bool {
-        self.jobs.get(&source.to_string()).is_some_and(|job| job.routing == Routing::Spooled)
-    }
-
-    /// The managed job with this source.
-    pub fn job(&self, source: JobId) -> Option<&RoutedJob> {
-        self.jobs.get(&source.to_string())
-    }
-
-    /// The proxy that the route of a job lends to its copy, which gets a file of its own (`RoutedJob::PrepareSharedX509UserProxy`).
-    pub fn lent_proxy(&self, job: &RoutedJob, world: &dyn World) -> Option<BString> {
-        let route = &self.table.routes[self.table.find(&job.route)?];
-        route.lent_proxy(&job.source, world).filter(|_| job.routing == Routing::Spooled)
-    }
-
-    /// Takes note of which tokens can be sent from now on: their names and files.
-    pub fn set_tokens(&mut self, tokens: Vec<(BString, BString)>) {
-        self.knobs.tokens = tokens;
-    }
-
-    /// Whether nothing is managed and no answer is awaited.
-    pub fn is_idle(&self) -> bool {
-        self.jobs.values().all(|job| job.is_retired() && job.turn == Turn::Resting)
-    }
-
-    /// Whether the next phase of a job waits for the next poll only because a hook has ended since the last.
-    pub fn is_due(&self) -> bool {
-        self.jobs.values().any(RoutedJob::is_due)
-    }
-
     /// Takes in an event.
     pub fn step(&mut self, now: Now, event: Event, around: &Surroundings<'_>) -> Vec<Action> {
         let mut step = Step { now: now.epoch(), around, actions: Vec::new() };
@@ -259,17 +44,9 @@ impl Router {
                 self.go_on(&mut step);
             }
             Event::Periodic => self.periodic(&mut step),
-            Event::Claimed(id, result) => self.with(id, &mut step, |router, job, step| match result {
-                Ok(()) => {
-                    // The mark stands in the queue alone: hooks and copies see the source as it was before.
-                    job.state = State::Claimed { silences: 0 };
-                    step.log(job, "claimed job");
-                }
-                Err(reason) => {
-                    step.log(job, &format!("could not be claimed: {reason}"));
-                    router.retire(job, step);
-                }
-            }),
+            Event::Claimed(id, result) => {
+                self.with(id, &mut step, |router, job, step| router.claim_answered(job, result, step));
+            }
             Event::Hook(id, hook, result) => self.with(id, &mut step, |router, job, step| {
                 // What the end of a hook leads to is carried through; the next state is begun by the next poll.
                 job.turn = match result {
@@ -298,16 +75,9 @@ impl Router {
                 }
                 self.go_on(&mut step);
             }
-            Event::Edited(id, result) => self.with(id, &mut step, |_, job, step| match result {
-                Ok(()) => {
-                    step.log(job, "Done editing job.");
-                    job.ends(Outcome::Completed);
-                }
-                Err(reason) => {
-                    step.log(job, &format!("Failed to edit job: {reason}"));
-                    job.ends(Outcome::Failed);
-                }
-            }),
+            Event::Edited(id, result) => {
+                self.with(id, &mut step, |_, job, step| submission::edited(job, result, step));
+            }
             Event::CopyUpdated(id, result) => {
                 self.with(id, &mut step, |router, job, step| router.copy_updated(job, result, step));
             }
@@ -326,6 +96,20 @@ impl Router {
             }
         }
         step.actions
+    }
+
+    fn claim_answered(&mut self, job: &mut RoutedJob, result: Result<(), String>, step: &mut Step<'_>) {
+        match result {
+            Ok(()) => {
+                // The mark stands in the queue alone: hooks and copies see the source as it was before.
+                job.state = State::Claimed { silences: 0 };
+                step.log(job, "claimed job");
+            }
+            Err(reason) => {
+                step.log(job, &format!("could not be claimed: {reason}"));
+                self.retire(job, step);
+            }
+        }
     }
 
     /// Answers for one job, then does what it can do next, unless it is to rest until the next poll.

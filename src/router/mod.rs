@@ -3,6 +3,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `knobs` | the router's own parameters |
+//! | `note` | what is noticed while routes are read |
 //! | `route` | one route and the macros that steer the router |
 //! | `table` | all routes and transforms, their order, what was wrong with others |
 //! | `limits` | how many jobs a route may have; throttles |
@@ -28,6 +29,7 @@ mod knobs;
 pub mod limits;
 pub mod machine;
 pub mod mirror;
+pub mod note;
 mod pass;
 mod queue_refusal;
 pub mod route;
@@ -40,9 +42,10 @@ pub use choose::{Choice, Chooser, Looked};
 pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 pub use knobs::{Complaint, DEPRECATED, Knobs, When};
 pub use limits::{Full, RouteState};
-pub use machine::{Action, CopyError, Event, HookResult, Queue, Router, Surroundings, YieldError};
+pub use machine::{Action, Call, CopyError, Event, HookResult, Queue, Router, Surroundings, YieldError};
+pub use note::{Note, RouteError, Subject};
 pub use pass::{Pass, forget_routing};
-pub use route::Route;
+pub use route::{Reading, Route};
 pub use routed_job::RoutedJob;
-pub use table::{Note, RouteTable, Subject};
+pub use table::RouteTable;
 pub use translate::{Original, TranslateError, Translator};

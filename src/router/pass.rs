@@ -98,6 +98,7 @@ mod tests {
     use crate::config::{Config, LoadOptions, Who};
     use crate::os::RealWorld;
     use crate::quirks::Quirks;
+    use crate::router::Reading;
 
     #[test]
     fn a_full_router_stops_and_says_so() {
@@ -119,7 +120,10 @@ mod tests {
         let (config, _) = Config::load(&world, &who, &options).unwrap();
         let view = config.view(&world);
         let knobs = Knobs::load(&view, &mut |_| {});
-        let table = RouteTable::load(&view, &knobs, &world, Quirks::None, &mut |_| {});
+        let table = RouteTable::load(
+            Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::None },
+            &mut |_| {},
+        );
         let states = vec![RouteState::new(0); table.routes.len()];
         let mut pass = Pass::new((&table, &knobs), None, states, &world).unwrap();
         let mut job = ClassAd::new();

@@ -3,8 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::knobs::{self, Knobs};
-use super::table::{Subject, complain};
-use super::translate::condition_line;
+use super::note::{RouteError, Subject, complain, condition_line, empty_include, function_words};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::config::evaluate;
 use crate::config::expand;
@@ -44,6 +43,19 @@ impl Steer {
     }
 }
 
+/// What routes are read with.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// The configuration.
+    pub view: &'a View<'a>,
+    /// The router's parameters.
+    pub knobs: &'a Knobs,
+    /// What is outside.
+    pub world: &'a dyn World,
+    /// Deviations.
+    pub quirks: Quirks,
+}
+
 /// A route as it was read.
 #[derive(Clone, Debug)]
 pub struct Route {
@@ -75,35 +87,8 @@ pub struct Route {
     pub send_tokens: Steer,
 }
 
-/// Why a route is left out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RouteError {
-    /// Its REQUIREMENTS do not parse. The text is the reference's.
-    #[error("{0}")]
-    Invalid(BString),
-    /// A statement is none.
-    #[error("{text}")]
-    Failed {
-        /// In words.
-        text: BString,
-        /// In the reference's words, which may be none.
-        reference: BString,
-    },
-    /// It has no REQUIREMENTS and the configuration has no `JOB_ROUTER_SOURCE_JOB_CONSTRAINT`.
-    #[error("Missing Requirements in job route.")]
-    NoRequirements,
-    /// A text of one character is passed over in silence.
-    #[error("the definition is too short to be a route")]
-    TooShort,
-}
-
 /// The number of the grid universe.
 const GRID: i64 = 9;
-
-/// What a function's message says, without the place in the reference's own source.
-pub fn function_words(line: &str) -> &str {
-    line.strip_prefix("ERROR \"").and_then(|text| text.rsplit_once('"')).map_or(line, |(text, _)| text)
-}
 
 /// Tells what is logged while the text of a route is looked at.
 struct Checking<'s> {
@@ -127,16 +112,10 @@ impl Observer for Checking<'_> {
     }
 }
 
-/// The line that the reference logs of a text without a line.
-pub fn empty_include(name: &[u8]) -> BString {
-    [b"WARNING: Submit file is empty: ", name, b"\n"].concat().into()
-}
-
 /// The macros of a route once its text has run.
 struct Reader<'a, 's> {
     scope: Scope<'a>,
-    view: &'a View<'a>,
-    world: &'a dyn World,
+    with: Reading<'a>,
     say: &'s mut dyn FnMut(Subject, BString),
 }
 
@@ -148,13 +127,13 @@ impl Reader<'_, '_> {
         let mut report = |message: expand::Message| {
             say(Subject::Complaint(message.text.to_string()), format!("{message}\n").into());
         };
-        expand::expand(&raw, &self.scope, self.world, &mut report).ok()
+        expand::expand(&raw, &self.scope, self.with.world, &mut report).ok()
     }
 
     /// Declared and empty: none, and not the router's own list.
     fn send_tokens(&mut self) -> Steer {
         match self.scope.raw(b"SendIDTokens").map(|raw| raw.is_empty()) {
-            Some(true) => Steer::new(Some("\"\"".into()), Dialect::of(self.world)),
+            Some(true) => Steer::new(Some("\"\"".into()), Dialect::of(self.with.world)),
             _ => self.steer("SendIDTokens"),
         }
     }
@@ -172,24 +151,24 @@ impl Reader<'_, '_> {
     }
 
     fn steer(&mut self, name: &str) -> Steer {
-        Steer::new(self.text(name), Dialect::of(self.world))
+        Steer::new(self.text(name), Dialect::of(self.with.world))
     }
 
     /// An integer, one beyond 32 bits being cut; `None` for what is none.
     fn int(&mut self, name: &str) -> Option<i64> {
-        let value = evaluate::to_integer(&self.text(name)?, self.world)?;
+        let value = evaluate::to_integer(&self.text(name)?, self.with.world)?;
         Some(value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
     }
 
     /// Failures a second. 25.14 takes of what is no number the part that is one, which may be nothing and then means no throttle;
     /// where 0 means that one failure is too many, the default is the smaller surprise.
-    fn threshold(&mut self, quirks: Quirks) -> f64 {
+    fn threshold(&mut self) -> f64 {
         const DEFAULT: f64 = 0.03;
         let Some(text) = self.text("FailureRateThreshold") else { return DEFAULT };
-        if let Some(value) = evaluate::to_real(&text, self.world) {
+        if let Some(value) = evaluate::to_real(&text, self.with.world) {
             return value;
         }
-        let taken = match quirks.has(Quirk::ThrottleZeroIsNone) {
+        let taken = match self.with.quirks.has(Quirk::ThrottleZeroIsNone) {
             true => real_prefix(&text).map_or(0.0, |(value, _)| value),
             false => DEFAULT,
         };
@@ -201,7 +180,7 @@ impl Reader<'_, '_> {
     /// A limit: the route's, or that of the router.
     fn limit(&mut self, name: &str, knob: &str, default: i64) -> i64 {
         let own = self.int(name);
-        own.unwrap_or_else(|| knobs::noted_int(self.view, knob, default, &mut complain(self.say)))
+        own.unwrap_or_else(|| knobs::noted_int(self.with.view, knob, default, &mut complain(self.say)))
     }
 }
 
@@ -225,12 +204,10 @@ impl Route {
     pub fn load(
         name: &[u8],
         text: &[u8],
-        knobs: &Knobs,
-        view: &View<'_>,
-        world: &dyn World,
-        quirks: Quirks,
+        with: Reading<'_>,
         say: &mut dyn FnMut(Subject, BString),
     ) -> Result<Route, RouteError> {
+        let Reading { view, knobs, world, quirks } = with;
         if text.trim().len() < 2 {
             return Err(RouteError::TooShort);
         }
@@ -239,26 +216,11 @@ impl Route {
                 RouteError::Invalid(format!("invalid REQUIREMENTS : {text}").into())
             },
         )?;
-        let mut normal = [b"JobRouter: route ", name, b" converted to :\n"].concat();
-        formatted(&transform, None, &mut normal);
-        say(Subject::Progress, normal.into());
-        if transform.is_empty() {
-            say(Subject::Progress, empty_include(b"<Local>"));
-        }
         let mut session = Session::new(world, Some(view));
         session.quirks = quirks;
-        let checked = session.check(&transform, &mut Checking { say });
-        if let Some(failure) = checked.failure {
-            if let Some(line) = condition_line(&failure) {
-                say(Subject::Error, line);
-            }
-            return Err(RouteError::Failed {
-                text: failure.to_string().into(),
-                reference: failure.reference_text().into(),
-            });
-        }
+        check(name, &transform, &mut session, say)?;
         let scope = Scope { macros: &session.macros, built_in: &BuiltIn::Basic, ad: None, knobs: Some(view) };
-        let mut reader = Reader { scope, view, world, say };
+        let mut reader = Reader { scope, with, say };
         // In the reference's order, for the messages.
         let job_failure_test = reader.steer("JobFailureTest");
         let job_should_be_sandboxed = reader.steer("JobShouldBeSandboxed");
@@ -268,7 +230,7 @@ impl Route {
         let send_tokens = reader.send_tokens();
         let max_jobs = reader.limit("MaxJobs", "JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE", 100);
         let max_idle_jobs = reader.limit("MaxIdleJobs", "JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE", 50);
-        let failure_rate_threshold = reader.threshold(quirks);
+        let failure_rate_threshold = reader.threshold();
         let universe = match transform.envelope.universe {
             Some(universe) if universe != 0 => universe,
             _ => reader.int("TargetUniverse").unwrap_or(GRID),
@@ -308,6 +270,26 @@ impl Route {
     pub fn description(&self) -> BString {
         input::route_line(&self.name, &self.grid_resource, self.universe)
     }
+}
+
+/// Runs the text of a route without a job, which leaves its macros in the session.
+fn check(
+    name: &[u8],
+    transform: &Transform,
+    session: &mut Session<'_>,
+    say: &mut dyn FnMut(Subject, BString),
+) -> Result<(), RouteError> {
+    let mut normal = [b"JobRouter: route ", name, b" converted to :\n"].concat();
+    formatted(transform, None, &mut normal);
+    say(Subject::Progress, normal.into());
+    if transform.is_empty() {
+        say(Subject::Progress, empty_include(b"<Local>"));
+    }
+    let Some(failure) = session.check(transform, &mut Checking { say }).failure else { return Ok(()) };
+    if let Some(line) = condition_line(&failure) {
+        say(Subject::Error, line);
+    }
+    Err(RouteError::Failed { text: failure.to_string().into(), reference: failure.reference_text().into() })
 }
 
 /// The text without the quotes around it.

@@ -4,46 +4,16 @@
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
-use super::Knobs;
 use super::deprecated::{LOADABLE, OldRoute};
 use super::knobs;
-use super::route::{Route, RouteError};
+use super::note::{Note, RouteError, Subject, complain};
+use super::route::{Reading, Route};
 use crate::classad::{ClassAd, Dialect};
 use crate::config::View;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::text::{caseless, list};
 use crate::transform::legacy::{self, Routes};
 use crate::transform::{LoadError, Transform};
-use crate::world::World;
-
-/// Something that was noticed while the table was made.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Note {
-    /// The reference's own line, without the daemon's name in front; may hold line ends.
-    pub text: BString,
-    /// What it is about.
-    pub subject: Subject,
-}
-
-/// What a note is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// The state of things.
-    Progress,
-    /// Routing does not take place.
-    Disabled,
-    /// A route is left out: its name and why.
-    Refused(BString, RouteError),
-    /// A name of the list has no route.
-    NotFound(BString),
-    /// Something to be looked at.
-    Warning,
-    /// The value of a parameter or macro is not what it should be, and another is taken: in words. The reference logs it as an
-    /// error, whatever is to be logged.
-    Complaint(String),
-    /// A line that the reference logs as an error, and that another note puts in words.
-    Error,
-}
 
 /// Routes and transforms.
 #[derive(Clone, Debug, Default)]
@@ -59,11 +29,6 @@ pub struct RouteTable {
     /// Whether jobs are routed at all.
     pub enabled: bool,
     by_name: FxHashMap<Vec<u8>, usize>,
-}
-
-/// Who is told that a value is not what it should be, in words and as a log line.
-pub(super) fn complain(say: &mut dyn FnMut(Subject, BString)) -> impl FnMut(String, String) {
-    move |text, line| say(Subject::Complaint(text), line.into())
 }
 
 /// Where a name of a list stands: once per name, without case (`param_and_insert_unique_items`).
@@ -85,20 +50,17 @@ fn unexpanded(view: &View<'_>, name: &str) -> Option<BString> {
 /// A table being read.
 struct Loading<'a> {
     table: RouteTable,
-    view: &'a View<'a>,
-    knobs: &'a Knobs,
-    world: &'a dyn World,
-    quirks: Quirks,
+    with: Reading<'a>,
     say: &'a mut dyn FnMut(Subject, BString),
 }
 
 impl Loading<'_> {
     /// JOB_ROUTER_ROUTE_NAMES; without it nothing is routed.
     fn names(&mut self) -> BString {
-        let names = knobs::noted_text(self.view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(self.say));
+        let names = knobs::noted_text(self.with.view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(self.say));
         let old: Vec<&str> = ["JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES"]
             .into_iter()
-            .filter(|name| knobs::noted_text(self.view, name, &mut complain(self.say)).is_some())
+            .filter(|name| knobs::noted_text(self.with.view, name, &mut complain(self.say)).is_some())
             .collect();
         if !old.is_empty() {
             let first =
@@ -127,12 +89,12 @@ impl Loading<'_> {
             true => "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES",
             false => "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES",
         };
-        let tags = unique(self.view, knob, &mut complain(self.say));
+        let tags = unique(self.with.view, knob, &mut complain(self.say));
         for tag in tags {
             let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
-            let loaded = match unexpanded(self.view, &name) {
+            let loaded = match unexpanded(self.with.view, &name) {
                 None => Err(format!("ERROR: {name} not found\n")),
-                Some(text) => Transform::from_knob(&tag.to_str_lossy(), &text, Dialect::of(self.world))
+                Some(text) => Transform::from_knob(&tag.to_str_lossy(), &text, Dialect::of(self.with.world))
                     .map_err(|LoadError::Requirements { text, .. }| {
                         format!("{name} load error: invalid REQUIREMENTS : {text}\n")
                     }),
@@ -148,14 +110,14 @@ impl Loading<'_> {
     /// JOB_ROUTER_ROUTE_<name>.
     fn route(&mut self, name: &[u8]) {
         let shown = name.as_bstr();
-        let Some(text) = unexpanded(self.view, &format!("JOB_ROUTER_ROUTE_{shown}")) else { return };
+        let Some(text) = unexpanded(self.with.view, &format!("JOB_ROUTER_ROUTE_{shown}")) else { return };
         if text.trim().is_empty() {
             let text = format!("JOB_ROUTER_ROUTE_{shown} definition is empty, ignoring.\n");
             (self.say)(Subject::Warning, text.into());
             return;
         }
         let text = self.today(name, text);
-        match Route::load(name, &text, self.knobs, self.view, self.world, self.quirks, self.say) {
+        match Route::load(name, &text, self.with, self.say) {
             Ok(route) => self.add(name, route),
             Err(error) => self.refused(name, &error),
         }
@@ -165,17 +127,19 @@ impl Loading<'_> {
     fn today(&mut self, name: &[u8], text: BString) -> BString {
         // An old route in the new knob is expanded before it fails.
         let text = match text.trim_start() {
-            old if old.starts_with(b"[") || old.starts_with(b"/*") => self.view.expand(&text).unwrap_or(text),
+            old if old.starts_with(b"[") || old.starts_with(b"/*") => {
+                self.with.view.expand(&text).unwrap_or(text)
+            }
             _ => text,
         };
-        for message in self.view.take_messages() {
+        for message in self.with.view.take_messages() {
             complain(self.say)(message.text.to_string(), format!("{message}\n"));
         }
-        if !text.trim_start().starts_with(b"[") || self.quirks.has(Quirk::OldRoutesRefused) {
+        if !text.trim_start().starts_with(b"[") || self.with.quirks.has(Quirk::OldRoutesRefused) {
             return text;
         }
         let Some(Ok(route)) = Routes::new(&text).next() else { return text };
-        let converted = legacy::convert(&route, name, &ClassAd::new(), LOADABLE, self.world);
+        let converted = legacy::convert(&route, name, &ClassAd::new(), LOADABLE, self.with.world);
         let warning = format!(
             "JOB_ROUTER_ROUTE_{} holds a route of the old syntax, which 25.14 refuses; it is converted here\n",
             name.as_bstr()
@@ -231,7 +195,7 @@ impl Loading<'_> {
             let text = format!("JobRouter Note: adding new route '{}'\n", route.description());
             (self.say)(Subject::Progress, text.into());
         }
-        knobs::noted_text(self.view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(self.say));
+        knobs::noted_text(self.with.view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(self.say));
         for name in list::split(names) {
             match self.table.find(name) {
                 Some(at) => self.table.order.push(at),
@@ -253,16 +217,10 @@ impl Loading<'_> {
 
 impl RouteTable {
     /// Reads transforms and routes.
-    pub fn load(
-        view: &View<'_>,
-        knobs: &Knobs,
-        world: &dyn World,
-        quirks: Quirks,
-        note: &mut dyn FnMut(Note),
-    ) -> Self {
+    pub fn load(with: Reading<'_>, note: &mut dyn FnMut(Note)) -> Self {
         let table = RouteTable { enabled: true, ..RouteTable::default() };
         let say = &mut |subject: Subject, text: BString| note(Note { text, subject });
-        let mut loading = Loading { table, view, knobs, world, quirks, say };
+        let mut loading = Loading { table, with, say };
         let names = loading.names();
         loading.transforms(true);
         loading.transforms(false);
@@ -289,15 +247,7 @@ impl RouteTable {
     }
 
     /// Takes in routes of the old syntax; what `self` has stays.
-    pub fn take_old(
-        &mut self,
-        routes: &[OldRoute],
-        knobs: &Knobs,
-        view: &View<'_>,
-        world: &dyn World,
-        quirks: Quirks,
-        note: &mut dyn FnMut(Note),
-    ) {
+    pub fn take_old(&mut self, routes: &[OldRoute], with: Reading<'_>, note: &mut dyn FnMut(Note)) {
         for old in routes {
             let place = format!("{} [{}]", old.source, old.number);
             let mut say = |subject: Subject, text: BString| note(Note { text, subject });
@@ -312,37 +262,15 @@ impl RouteTable {
             if name.trim().is_empty() {
                 name = format!("route{}", self.routes.len() + 1).into();
             }
-            let loaded =
-                Route::load(&name, &converted.text, knobs, view, world, quirks, &mut |subject, text| {
-                    if matches!(subject, Subject::Complaint(_)) {
-                        say(subject, text);
-                    }
-                });
+            let loaded = Route::load(&name, &converted.text, with, &mut |subject, text| {
+                if matches!(subject, Subject::Complaint(_)) {
+                    say(subject, text);
+                }
+            });
             match loaded {
                 Ok(route) => {
-                    let key = name.to_ascii_lowercase();
-                    match self.by_name.get(&key) {
-                        Some(_) if old.overrides == Some(false) => {
-                            let text = format!(
-                                "{place}: route {name} is there already, and OverrideRoutingEntry is false: left out\n"
-                            );
-                            say(Subject::Warning, text.into());
-                        }
-                        Some(&at) => {
-                            self.routes[at] = route;
-                            if old.overrides.is_none() {
-                                let text = format!(
-                                    "{place}: route {name} takes the place of the former one of its name; \
-                                     OverrideRoutingEntry = true says that this is meant\n"
-                                );
-                                say(Subject::Warning, text.into());
-                            }
-                        }
-                        None => {
-                            self.by_name.insert(key, self.routes.len());
-                            self.order.push(self.routes.len());
-                            self.routes.push(route);
-                        }
+                    if let Some(why) = self.take(route, old.overrides) {
+                        say(Subject::Warning, format!("{place}: route {name} {why}\n").into());
                     }
                 }
                 Err(error) => {
@@ -355,6 +283,25 @@ impl RouteTable {
         self.sort();
         self.order = order.iter().filter_map(|name| self.find(name)).collect();
         self.enabled = true;
+    }
+
+    /// Takes in a route behind all others, or in the place of the one of its name, as its OverrideRoutingEntry says; what is to be
+    /// told of that.
+    fn take(&mut self, route: Route, overrides: Option<bool>) -> Option<&'static str> {
+        let key = route.name.to_ascii_lowercase();
+        let Some(&at) = self.by_name.get(&key) else {
+            self.by_name.insert(key, self.routes.len());
+            self.order.push(self.routes.len());
+            self.routes.push(route);
+            return None;
+        };
+        if overrides == Some(false) {
+            return Some("is there already, and OverrideRoutingEntry is false: left out");
+        }
+        self.routes[at] = route;
+        overrides.is_none().then_some(
+            "takes the place of the former one of its name; OverrideRoutingEntry = true says that this is meant",
+        )
     }
 
     /// The number of a route, by its name without case.

@@ -8,7 +8,7 @@ use crate::classad::{ClassAd, Context, Value};
 use crate::config::MacroSource;
 use crate::quirks::Quirks;
 use crate::text::list;
-use crate::transform::{Failure, Observer, Reason, Session, Transform};
+use crate::transform::{Failure, Observer, Session, Transform};
 use crate::world::World;
 
 /// What a copy does not take over from its source.
@@ -131,13 +131,6 @@ impl TranslateError {
             other => format!("JobRouter failure ({description}): {other}"),
         }
     }
-}
-
-/// The line that the reference's configuration reader logs, as an error, of a bad line of the `if` family.
-pub fn condition_line(failure: &Failure) -> Option<BString> {
-    let Reason::Condition(text) = &failure.reason else { return None };
-    let line = failure.line.text.get(failure.at.0..).unwrap_or_default().trim();
-    Some(format!("Parse_config if error: '{text}' line: {}\n", line.as_bstr()).into())
 }
 
 /// Which transform of the making.

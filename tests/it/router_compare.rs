@@ -9,7 +9,7 @@ use htc_hooks::config::{Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::compare::{Comparison, Side};
-use htc_hooks::router::{Knobs, RouteTable};
+use htc_hooks::router::{Knobs, Reading, RouteTable};
 use htc_hooks::time::Now;
 use htc_hooks::transform::cover::Random;
 
@@ -295,7 +295,8 @@ fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>)
     let (left, right) = (left.view(world), right.view(world));
     let loaded = [&left, &right].map(|view| {
         let knobs = Knobs::load(view, &mut |_| {});
-        let table = RouteTable::load(view, &knobs, world, Quirks::None, &mut |_| {});
+        let table =
+            RouteTable::load(Reading { view, knobs: &knobs, world, quirks: Quirks::None }, &mut |_| {});
         (knobs, table)
     });
     let comparison = Comparison::new(

@@ -12,8 +12,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::{Quirk, Quirks};
 use htc_hooks::router::{
-    Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
-    YieldError, hook_verdict,
+    Action, Call, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, Reading, RouteTable, Router,
+    Surroundings, YieldError, hook_verdict,
 };
 use htc_hooks::time::Now;
 
@@ -64,7 +64,10 @@ impl Machine {
         let (config, _) = Config::load(&world, &who, &options).unwrap();
         let view = config.view(&world);
         let knobs = Knobs::load(&view, &mut |_| {});
-        let table = RouteTable::load(&view, &knobs, &world, Quirks::Reference, &mut |_| {});
+        let table = RouteTable::load(
+            Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::Reference },
+            &mut |_| {},
+        );
         let router = Router::new(knobs, table, Quirks::Reference, Now::at_epoch(1000));
         let mut jobs = BTreeMap::new();
         jobs.insert(SOURCE, ad(JOB));
@@ -126,7 +129,7 @@ impl Machine {
     /// Carries the job so far that its copy is to be submitted.
     fn submission(&mut self) -> ClassAd {
         assert!(matches!(self.poll()[..], [Action::Claim(SOURCE)]));
-        assert!(matches!(self.step(Event::Claimed(SOURCE, Ok(())))[..], [Action::Hook { .. }]));
+        assert!(matches!(self.step(Event::Claimed(SOURCE, Ok(())))[..], [Action::Hook(_)]));
         match self.without(HookType::TranslateJob).pop() {
             Some(Action::Submit(SOURCE, ad)) => *ad,
             other => panic!("{other:?}"),
@@ -141,7 +144,7 @@ fn ad(text: &str) -> ClassAd {
 /// What the cleanup hook is to read.
 fn cleanup(actions: &[Action]) -> ClassAd {
     match actions {
-        [.., Action::Hook { hook: HookType::JobCleanup, copy_ad, .. }] => (**copy_ad).clone(),
+        [.., Action::Hook(Call { hook: HookType::JobCleanup, copy_ad, .. })] => (**copy_ad).clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -155,7 +158,7 @@ fn a_job_that_the_end_of_a_hook_retires_is_a_candidate_of_the_poll_after_the_nex
     machine.ended(HookType::JobCleanup, "");
     assert!(machine.router.is_idle());
     assert!(machine.poll().is_empty(), "{:?}", machine.log);
-    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::TranslateJob, .. }]));
+    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::TranslateJob, .. })]));
 }
 
 #[test]
@@ -170,15 +173,15 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     machine.jobs.0.insert(COPY, copy);
     // The first look sees the copy, the second calls the hook.
     machine.poll();
-    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::RouterUpdateJobInfo, .. }]));
+    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::RouterUpdateJobInfo, .. })]));
     let asked = machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
     assert!(matches!(asked[..], [Action::UpdateCopy(SOURCE, COPY, _)]), "{asked:?}");
     // What cannot be written just now ends nothing: the copy is looked at, and the hook asked again.
     let unwritten = CopyError::Unwritten("No space left on device".into());
     let looked = machine.step(Event::CopyUpdated(SOURCE, Err(unwritten)));
-    assert!(!looked.iter().any(|action| matches!(action, Action::Hook { .. } | Action::Remove(..))));
+    assert!(!looked.iter().any(|action| matches!(action, Action::Hook(_) | Action::Remove(..))));
     assert!(machine.log.iter().any(|line| line.contains("No space left on device")));
-    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::RouterUpdateJobInfo, .. }]));
+    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::RouterUpdateJobInfo, .. })]));
     machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
     // Nothing is mirrored, and the cleanup hook is called by the next poll.
     let refused = CopyError::Refused("gone".into());
@@ -235,7 +238,7 @@ fn a_silent_translate_hook_ends_the_routing_where_25_14_calls_it_for_ever() {
     machine.poll();
     machine.step(Event::Claimed(SOURCE, Ok(())));
     assert!(!tells(&machine.ended(HookType::TranslateJob, ""), Quirk::TranslateSilenceLoops));
-    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::TranslateJob, .. }]));
+    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::TranslateJob, .. })]));
     assert!(tells(&machine.ended(HookType::TranslateJob, ""), Quirk::TranslateSilenceLoops));
     assert!(matches!(machine.poll()[..], [Action::Yield(SOURCE, false)]), "{:?}", machine.log);
 }
@@ -260,7 +263,7 @@ fn a_cleanup_hook_that_keeps_failing_lets_its_job_go_where_25_14_calls_it_for_ev
     for _ in 0..4 {
         let actions = machine.step(Event::Hook(SOURCE, HookType::JobCleanup, failed()));
         assert!(!tells(&actions, Quirk::CleanupFailureKeepsJob));
-        assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::JobCleanup, .. }]));
+        assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::JobCleanup, .. })]));
     }
     let actions = machine.step(Event::Hook(SOURCE, HookType::JobCleanup, failed()));
     assert!(tells(&actions, Quirk::CleanupFailureKeepsJob), "{:?}", machine.log);

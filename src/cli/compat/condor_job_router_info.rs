@@ -20,8 +20,8 @@ use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::{
-    Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Route, RouteState, RouteTable, Subject, Translator,
-    When, forget_routing,
+    Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Reading, Route, RouteState, RouteTable, Subject,
+    Translator, When, forget_routing,
 };
 use crate::world::World;
 use log::{Log, Steps, routes, table_text};
@@ -237,8 +237,10 @@ impl Tool<'_> {
     /// The routing table, with what the router says of it.
     fn table(&self, knobs: &Knobs, log: &mut Log) -> RouteTable {
         let mut notes = Vec::new();
-        let table =
-            RouteTable::load(self.view, knobs, self.world, Quirks::Reference, &mut |note| notes.push(note));
+        let table = RouteTable::load(
+            Reading { view: self.view, knobs, world: self.world, quirks: Quirks::Reference },
+            &mut |note| notes.push(note),
+        );
         for note in notes.iter().filter(|note| !note.text.is_empty()) {
             match note.subject {
                 Subject::Complaint(_) | Subject::Error => log.error(&note.text),

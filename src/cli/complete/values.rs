@@ -12,7 +12,7 @@ use crate::config::{CommandPolicy, Config, Who, defaults, template};
 use crate::hook::HookType;
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
-use crate::router::{Knobs, RouteTable};
+use crate::router::{Knobs, Reading, RouteTable};
 use crate::runner::hook_test::{Decision, known_words, samples};
 use crate::runner::slot::{Request, ask, default_socket, surroundings_of};
 use crate::slot::{Limits, configure};
@@ -166,7 +166,10 @@ impl ConfigAsked {
         let Some((config, world)) = self.read("JOB_ROUTER") else { return Vec::new() };
         let view = config.view(&world);
         let knobs = Knobs::load(&view, &mut |_| {});
-        let table = RouteTable::load(&view, &knobs, &world, Quirks::None, &mut |_| {});
+        let table = RouteTable::load(
+            Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::None },
+            &mut |_| {},
+        );
         table.routes.iter().map(|route| route.name.to_string()).collect()
     }
 }

@@ -10,8 +10,8 @@ use super::{call, suite_report};
 use crate::cli::common::{Problem, Progress, Session, Status};
 use crate::process::Exit;
 use crate::runner::hook_test::suite::{self, SuiteError};
-use crate::runner::hook_test::suite_run::{self, SuiteSettings};
 use crate::runner::hook_test::{self, suite_words};
+use crate::runner::hook_test::{SuiteSettings, suite_run};
 
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]

@@ -12,8 +12,7 @@ use crate::config::{CommandPolicy, Config, View, Who};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::deprecated::{self, OldRoute};
-use crate::router::route::RouteError;
-use crate::router::{Knobs, Route, Subject};
+use crate::router::{Knobs, Reading, Route, RouteError, Subject};
 use crate::transform::lint::{Runner, lint};
 
 /// Options of the verb.
@@ -156,8 +155,8 @@ impl Writer<'_> {
             }
         };
         let (view, world) = (self.view, self.world);
-        let loaded =
-            Route::load(name.as_bytes(), &converted.text, &knobs, view, world, Quirks::None, &mut say);
+        let with = Reading { view, knobs: &knobs, world, quirks: Quirks::None };
+        let loaded = Route::load(name.as_bytes(), &converted.text, with, &mut say);
         complaints.iter().for_each(|text| self.warn(&format!("{place}: {text}")));
         if let Err(error) = loaded {
             let hint = match error {

@@ -15,7 +15,7 @@ use crate::config::{Config, View, Who};
 use crate::job::JobStatus;
 use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
-use crate::router::{Knobs, Note, Pass, RouteState, RouteTable, Subject, deprecated};
+use crate::router::{Knobs, Note, Pass, Reading, RouteState, RouteTable, Subject, deprecated};
 use crate::text::caseless;
 use crate::world::{InMode, World};
 
@@ -127,10 +127,11 @@ fn tables(
     program: &Program,
 ) -> RouteTable {
     let mut told = Vec::new();
-    let mut table = RouteTable::load(view, knobs, world, quirks, &mut |note| told.push(note));
+    let with = Reading { view, knobs, world, quirks };
+    let mut table = RouteTable::load(with, &mut |note| told.push(note));
     let old = knobs.deprecated.iter().any(|name| name.starts_with("JOB_ROUTER_ENTRIES"));
     if old && !quirks.has(crate::quirks::Quirk::OldRoutesRefused) {
-        take_old(&mut table, (view, knobs, world, quirks), &mut told, program);
+        take_old(&mut table, with, &mut told, program);
     }
     // A route that was left out is not in the table, but it is defined.
     let refused: Vec<BString> = told
@@ -170,14 +171,9 @@ fn tables(
 
 /// Converts routes of the old syntax: all of them, or where JOB_ROUTER_ROUTE_NAMES is set those that it names and nothing else
 /// defines, as routers did that read both.
-fn take_old(
-    table: &mut RouteTable,
-    (view, knobs, world, quirks): (&View<'_>, &Knobs, &dyn World, Quirks),
-    told: &mut Vec<Note>,
-    program: &Program,
-) {
-    let mut routes = deprecated::routes(view, world, true, &mut |text| program.warn(&text));
-    let names = view.text("JOB_ROUTER_ROUTE_NAMES");
+fn take_old(table: &mut RouteTable, with: Reading<'_>, told: &mut Vec<Note>, program: &Program) {
+    let mut routes = deprecated::routes(with.view, with.world, true, &mut |text| program.warn(&text));
+    let names = with.view.text("JOB_ROUTER_ROUTE_NAMES");
     if let Some(names) = &names {
         let is_missing = |name: &[u8]| {
             told.iter()
@@ -208,7 +204,7 @@ fn take_old(
                 "route {name} of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"
             ));
         }
-        table.take_old(&routes, knobs, view, world, quirks, &mut |note| told.push(note));
+        table.take_old(&routes, with, &mut |note| told.push(note));
         table.reorder(names);
         return;
     }
@@ -217,7 +213,7 @@ fn take_old(
          'htc-router-translate convert'",
     );
     told.clear();
-    table.take_old(&routes, knobs, view, world, quirks, &mut |note| told.push(note));
+    table.take_old(&routes, with, &mut |note| told.push(note));
 }
 
 /// The id of a job for messages; `?` where the ad has none.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Comparison, Side};
+use super::pair::{Comparison, Side};
 use crate::config::View;
 use crate::router::route::Steer;
 use crate::router::{Knobs, Route};

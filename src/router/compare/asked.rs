@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use bstr::{BString, ByteSlice};
 
-use super::{Comparison, Side};
+use super::pair::{Comparison, Side};
 use crate::classad::{Dialect, Expr};
 use crate::config::View;
 use crate::router::route::Steer;

@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::{Comparison, Side};
+use super::pair::{Comparison, Side};
 use crate::config::{MacroSource, expand};
 use crate::hook::HookType;
 use crate::router::{Knobs, Route};

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::Comparison;
+use super::pair::Comparison;
 use crate::router::{Route, RouteTable};
 use crate::text::caseless;
 

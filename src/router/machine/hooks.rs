@@ -2,10 +2,12 @@
 
 use bstr::{BString, ByteSlice};
 
+use super::action::Action;
+use super::event::{CopyError, HookResult};
+use super::router::Router;
 use super::step::Step;
 use super::submission::submitted;
 use super::watch::changes;
-use super::{Action, CopyError, HookResult, Router};
 use crate::classad::ClassAd;
 use crate::hook::HookType;
 use crate::job::JobStatus;

@@ -2,8 +2,9 @@
 
 use bstr::BString;
 
+use super::action::Action;
+use super::router::Router;
 use super::step::Step;
-use super::{Action, Router};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::job::{JobId, JobStatus};
 use crate::quirks::Quirk;

@@ -2,13 +2,37 @@
 
 use bstr::BString;
 
-use super::{Action, RoutedJob, Surroundings, Turn};
+use super::action::{Action, Call};
 use crate::classad::{ClassAd, Context, Expr};
-use crate::hook::{HookType, keyword, path_check};
+use crate::config::MacroSource;
+use crate::hook::{HookType, Knobs, keyword, path_check};
 use crate::job::{JobId, JobStatus};
 use crate::quirks::Quirk;
-use crate::router::routed_job::Routing;
+use crate::router::routed_job::{RoutedJob, Routing, Turn};
 use crate::user_log::{Body, Ending, ResourceTable, Share, Terminated, UsageTime};
+use crate::world::World;
+
+/// The queue as the router sees it.
+pub trait Queue {
+    /// The ad of a job with its cluster's attributes.
+    fn job(&self, id: JobId) -> Option<ClassAd>;
+    /// All jobs in the order in which they entered.
+    fn jobs(&self) -> Vec<JobId>;
+}
+
+/// What a step may look at.
+pub struct Surroundings<'a> {
+    /// The queue of the sources (SCHEDD1).
+    pub queue: &'a dyn Queue,
+    /// The queue of the copies (SCHEDD2): the same one where there is but one.
+    pub copies: &'a dyn Queue,
+    /// The configuration that `$(NAME)` of transforms falls back to.
+    pub config: Option<&'a dyn MacroSource>,
+    /// Where hooks and lists of attributes are configured.
+    pub knobs: &'a dyn Knobs,
+    /// What is outside; its clock stands at the time of the step.
+    pub world: &'a dyn World,
+}
 
 /// One step under way.
 pub(super) struct Step<'a> {
@@ -56,14 +80,14 @@ impl Step<'_> {
     }
 
     pub(super) fn hook(&mut self, job: &mut RoutedJob, hook: HookType, route: BString) {
-        let action = Action::Hook {
+        let action = Action::Hook(Call {
             source: job.source_id,
             hook,
             route,
             source_ad: Box::new(job.source.clone()),
             copy_ad: Box::new(job.copy_ad.clone()),
             in_place: job.routing == Routing::InPlace,
-        };
+        });
         self.ask(job, action);
         // A hook may run for long: unless there is none, which is said at once, the others do not wait for its end.
         if self.is_configured(job, hook) {

@@ -3,11 +3,10 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::RoutedJob;
 use super::step::Step;
 use crate::classad::{ClassAd, Expr};
 use crate::job::{HoldCode, JobId, JobStatus};
-use crate::router::routed_job::{Outcome, RoutedCopy, Routing, Shown, State};
+use crate::router::routed_job::{Outcome, RoutedCopy, RoutedJob, Routing, Shown, State};
 
 /// The copy is in its queue.
 pub(super) fn succeeded(job: &mut RoutedJob, copy: JobId, step: &mut Step<'_>) {
@@ -25,6 +24,20 @@ pub(super) fn failed(job: &mut RoutedJob, copy: Option<JobId>, reason: &str, ste
     submitted(job, copy, step);
     step.log(job, &format!("failed to submit job: {reason}"));
     job.ends(Outcome::Failed);
+}
+
+/// The source was edited in place, or not.
+pub(super) fn edited(job: &mut RoutedJob, result: Result<(), String>, step: &mut Step<'_>) {
+    match result {
+        Ok(()) => {
+            step.log(job, "Done editing job.");
+            job.ends(Outcome::Completed);
+        }
+        Err(reason) => {
+            step.log(job, &format!("Failed to edit job: {reason}"));
+            job.ends(Outcome::Failed);
+        }
+    }
 }
 
 /// What a submission does to the ad that is submitted, even one that fails. The number of a cluster that was given back is

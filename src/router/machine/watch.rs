@@ -3,8 +3,10 @@
 
 use bstr::BString;
 
+use super::action::Action;
+use super::event::YieldError;
+use super::router::Router;
 use super::step::Step;
-use super::{Action, Router, YieldError};
 use crate::classad::{ClassAd, Expr};
 use crate::hook::keyword;
 use crate::job::{JobId, JobStatus};

@@ -12,7 +12,7 @@ use super::setup::Setup;
 use crate::config::{CommandPolicy, Config, ConfigError, View, Who};
 use crate::hook::{HookType, path_check};
 use crate::os::RealWorld;
-use crate::router::{self, RouteTable};
+use crate::router::{self, Reading, RouteTable};
 use crate::runner::hook_environment::ConfigChoice;
 use crate::slot::ConfigureError;
 use crate::starter::Settings;
@@ -206,9 +206,12 @@ impl Setup {
     fn take_route(&mut self, view: &View<'_>, name: &str, options: &CallOptions) -> Result<(), SetupError> {
         let knobs = router::Knobs::load(view, &mut |_| {});
         let mut notes = Vec::new();
-        let table = RouteTable::load(view, &knobs, &*self.world, self.quirks, &mut |note| {
-            notes.push(note.text.trim().as_bstr().to_string());
-        });
+        let table = RouteTable::load(
+            Reading { view, knobs: &knobs, world: &*self.world, quirks: self.quirks },
+            &mut |note| {
+                notes.push(note.text.trim().as_bstr().to_string());
+            },
+        );
         let Some(route) = table.find(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
             // A configuration of hooks alone: the options say what the route is.
             if table.routes.is_empty() && options.target_universe.is_some() {

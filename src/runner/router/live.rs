@@ -11,29 +11,29 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
 use super::hooks::{HookRunner, NoHook};
+use super::options::Options;
 use super::spool::Copying;
 use super::submission::Submission;
 use super::tokens::Tokens;
-use crate::classad::{ClassAd, Dialect, Expr};
-use crate::config::View;
+use crate::classad::{Dialect, Expr};
 use crate::hook::HookType;
 use crate::job::{JobId, JobStatus};
 use crate::os::files::open_regular;
 use crate::os::{self, Captured, ChildId, Reactor, clock};
-use crate::process::{ChildSpec, Exit};
-use crate::quirks::Quirks;
+use crate::process::Exit;
 use crate::router::choose::UmbrellaError;
-use crate::router::{Action, CopyError, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
-use crate::runner::hook_environment::DaemonEnvironment;
+use crate::router::{
+    Action, Call, CopyError, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict,
+};
 use crate::time::Tick;
-use crate::world::{Frozen, World};
+use crate::world::Frozen;
 
 /// What ends the run.
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -41,38 +41,6 @@ const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 const GRACE: Duration = Duration::from_secs(5);
 /// How often jobs are settled at the end of a run of one poll.
 const SETTLED: u32 = 4;
-
-/// When the run ends by itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Until {
-    /// After one poll, once its hooks have ended.
-    pub once: bool,
-    /// When a poll finds nothing to manage.
-    pub idle: bool,
-}
-
-/// How the run is done.
-pub struct Options<'a> {
-    /// The configuration.
-    pub view: &'a View<'a>,
-    /// What is outside.
-    pub world: &'a dyn World,
-    /// What hooks and submit commands inherit.
-    pub environment: DaemonEnvironment,
-    /// Deviations.
-    pub quirks: Quirks,
-    /// How long a hook or a submit command may take.
-    pub hook_limit: Option<Duration>,
-    /// The directory of the queue that copies go to (SCHEDD2); that of the sources without.
-    pub copies: Option<&'a Path>,
-    /// The command that copies are submitted through in place of the directory; it reads the ad and prints the id, or what
-    /// condor_submit prints. `argv[0]` is a path.
-    pub submit: Option<Vec<BString>>,
-    /// When it ends.
-    pub until: Until,
-    /// Told what happens.
-    pub log: &'a dyn Fn(&str),
-}
 
 /// Why the run failed.
 #[derive(Debug, thiserror::Error)]
@@ -98,11 +66,7 @@ pub enum RunError {
 
 /// A hook under way.
 struct Running {
-    source: JobId,
-    hook: HookType,
-    source_ad: ClassAd,
-    copy_ad: ClassAd,
-    in_place: bool,
+    call: Call,
     deadline: Option<Tick>,
     killed: bool,
 }
@@ -257,23 +221,23 @@ impl Live<'_> {
         if let Some(copying) = self.copying.remove(&child) {
             return Some(self.copied(copying, exit, stderr));
         }
-        let running = self.running.remove(&child)?;
-        tell(format!("{} of {}", running.hook.name(), running.source));
+        let Running { call, killed, .. } = self.running.remove(&child)?;
+        tell(format!("{} of {}", call.hook.name(), call.source));
         let answer = HookAnswer {
             dialect: Dialect::of(self.options.world),
-            hook: running.hook,
+            hook: call.hook,
             exit,
             stdout: &stdout.bytes,
             cut: stdout.cut,
-            source: &running.source_ad,
-            routed: (running.hook != HookType::TranslateJob).then_some(&running.copy_ad),
-            edit_in_place: running.in_place,
+            source: &call.source_ad,
+            routed: (call.hook != HookType::TranslateJob).then_some(&*call.copy_ad),
+            edit_in_place: call.in_place,
         };
-        let result = match running.killed {
+        let result = match killed {
             true => HookResult::Failed("took too long and was killed".into()),
             false => HookResult::Ended(Box::new(hook_verdict(&answer, self.options.quirks))),
         };
-        Some(Event::Hook(running.source, running.hook, result))
+        Some(Event::Hook(call.source, call.hook, result))
     }
 
     /// Kills hooks that take too long.
@@ -387,9 +351,7 @@ impl Live<'_> {
                 }
                 None
             }
-            Action::Hook { source, hook, route, source_ad, copy_ad, in_place } => {
-                self.hook(source, hook, &route, *source_ad, *copy_ad, in_place)
-            }
+            Action::Hook(call) => self.hook(call),
         })
     }
 
@@ -424,30 +386,21 @@ impl Live<'_> {
     }
 
     /// Starts a hook; an answer at once where there is none.
-    fn hook(
-        &mut self,
-        source: JobId,
-        hook: HookType,
-        route: &[u8],
-        source_ad: ClassAd,
-        copy_ad: ClassAd,
-        in_place: bool,
-    ) -> Option<Event> {
-        let hooks = self.hooks();
-        let stdin = HookRunner::stdin(hook, route, &source_ad, &copy_ad);
-        let spec: Result<ChildSpec, NoHook> = hooks
-            .call(hook, &source_ad, stdin)
+    fn hook(&mut self, call: Call) -> Option<Event> {
+        let stdin = HookRunner::stdin(call.hook, &call.route, &call.source_ad, &call.copy_ad);
+        let spec = self
+            .hooks()
+            .call(call.hook, &call.source_ad, stdin)
             .and_then(|(_, call)| call.child_spec().map_err(|error| NoHook::Failed(error.to_string())));
         let child =
             spec.and_then(|spec| self.reactor.spawn(spec).map_err(|error| NoHook::Failed(error.to_string())));
         match child {
             Ok(child) => {
                 let deadline = self.options.hook_limit.map(|limit| clock::tick().plus(limit));
-                let running = Running { source, hook, source_ad, copy_ad, in_place, deadline, killed: false };
-                self.running.insert(child, running);
+                self.running.insert(child, Running { call, deadline, killed: false });
                 None
             }
-            Err(none) => Some(Event::Hook(source, hook, none.into())),
+            Err(none) => Some(Event::Hook(call.source, call.hook, none.into())),
         }
     }
 }

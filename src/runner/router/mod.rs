@@ -6,6 +6,7 @@
 //! | `directory` | a directory of job ads as a queue |
 //! | `submission` | one copy submitted through a command |
 //! | `spool` | files of sandboxed jobs |
+//! | `options` | what such a run is given |
 //! | `live` | the router over such a directory |
 //! | `tokens` | token files that are made for copies |
 //! | `simulate` | jobs over time with a manual clock |
@@ -13,6 +14,7 @@
 mod directory;
 mod hooks;
 mod live;
+mod options;
 mod simulate;
 mod spool;
 mod submission;
@@ -20,5 +22,6 @@ mod tokens;
 
 pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};
-pub use live::{Options, RunError, Until, run};
+pub use live::{RunError, run};
+pub use options::{Options, Until};
 pub use simulate::{Course, PlayError, Point, RoutePoint, RouteTotals, Totals, simulate};

@@ -360,7 +360,7 @@ impl Game<'_> {
                 }
                 Some(Event::Claimed(id, Ok(())))
             }
-            Action::Hook { source, hook, .. } => Some(Event::Hook(source, hook, HookResult::NotConfigured)),
+            Action::Hook(call) => Some(Event::Hook(call.source, call.hook, HookResult::NotConfigured)),
             Action::Submit(id, ad) => {
                 let route = Context::new(world).my(&ad).string("RouteName").unwrap_or_default();
                 let copy = self.queue.add(*ad, now);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::live::Options;
+use super::options::Options;
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::job::JobId;

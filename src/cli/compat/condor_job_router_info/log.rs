@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use bstr::{BString, ByteSlice};
 
 use crate::cli::common::Session as Program;
-use crate::router::translate::{Part, Stage, Watcher, condition_line};
+use crate::router::note::{condition_line, empty_include, function_words};
+use crate::router::translate::{Part, Stage, Watcher};
 use crate::router::{Route, RouteState, RouteTable, limits, route};
 use crate::transform::{Event, Failure, Inclusion, Keyword, Line, Observer, ProblemKind, Reason, Transform};
 
@@ -137,7 +138,7 @@ impl Watcher for Steps<'_> {
                 }
                 self.lines = transform.lines().cloned().collect();
                 if transform.is_empty() {
-                    self.log.line(&route::empty_include(b"<Local>"));
+                    self.log.line(&empty_include(b"<Local>"));
                 }
             }
             // The reference says so after each transform, whether or not anything went wrong.
@@ -204,7 +205,7 @@ impl Observer for Steps<'_> {
             match &problem.kind {
                 ProblemKind::Function(text) => {
                     // The tool prints the message without what the library says around it.
-                    self.complaint = route::function_words(text).into();
+                    self.complaint = function_words(text).into();
                 }
                 // The tool takes a match that was given up for none, without a word.
                 ProblemKind::MatchLimit { .. } => {}
@@ -224,7 +225,7 @@ impl Observer for Steps<'_> {
             }
         }
         if let Event::EmptyInclude(name) = &event {
-            self.log.line(&route::empty_include(name));
+            self.log.line(&empty_include(name));
         }
         if let Event::Warning(text) = &event {
             self.complaint = self.placed("Warning", line, &[&b": "[..], text].concat());

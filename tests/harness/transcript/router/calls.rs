@@ -5,7 +5,7 @@ use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::router::Event;
+use htc_hooks::router::{self, Event};
 use htc_hooks::runner::hook_environment::HookEnvironment;
 use htc_hooks::runner::router::HookRunner;
 
@@ -14,17 +14,8 @@ use super::session::{Running, Session, Stage};
 use super::units::Kind;
 
 impl Session<'_> {
-    #[allow(clippy::too_many_arguments, reason = "the parts of one action")]
-    pub(super) fn hook(
-        &mut self,
-        source: JobId,
-        hook: HookType,
-        route: &[u8],
-        source_ad: ClassAd,
-        copy_ad: ClassAd,
-        in_place: bool,
-        at: f64,
-    ) -> Option<Event> {
+    pub(super) fn hook(&mut self, asked: router::Call, at: f64) -> Option<Event> {
+        let router::Call { source, hook, route, source_ad, copy_ad, in_place } = asked;
         let runner = HookRunner {
             knobs: self.stage.view,
             world: self.stage.world,
@@ -38,7 +29,7 @@ impl Session<'_> {
             Err(none) => return Some(Event::Hook(source, hook, none.into())),
         };
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-        let stdin = HookRunner::stdin(hook, route, &source_ad, &copy_ad);
+        let stdin = HookRunner::stdin(hook, &route, &source_ad, &copy_ad);
         let stdin = self.neutral(&String::from_utf8_lossy(&stdin));
         let calls = &self.stage.recording.calls;
         let fits = |(number, call): &(usize, &Call)| {
@@ -108,8 +99,8 @@ impl Session<'_> {
                 ends: at + lasted + 0.005,
                 source,
                 hook,
-                source_ad,
-                copy_ad,
+                source_ad: *source_ad,
+                copy_ad: *copy_ad,
                 in_place,
                 exit: call.exit,
                 stdout: call.stdout.clone().unwrap_or_default(),

@@ -14,8 +14,8 @@ use htc_hooks::process::Exit;
 use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::{Quirk, Quirks};
 use htc_hooks::router::{
-    Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
-    YieldError, hook_verdict,
+    self, Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, Reading, RouteTable, Router,
+    Surroundings, YieldError, hook_verdict,
 };
 use htc_hooks::time::Now;
 use htc_hooks::world::Frozen;
@@ -129,7 +129,10 @@ pub fn now(at: f64) -> Now {
 
 pub fn fresh(stage: &Stage<'_>, at: f64) -> Router {
     let knobs = Knobs::load(stage.view, &mut |_| {});
-    let table = RouteTable::load(stage.view, &knobs, stage.world, Quirks::Reference, &mut |_| {});
+    let table = RouteTable::load(
+        Reading { view: stage.view, knobs: &knobs, world: stage.world, quirks: Quirks::Reference },
+        &mut |_| {},
+    );
     Router::new(knobs, table, Quirks::Reference, now(at))
 }
 
@@ -436,8 +439,8 @@ impl<'a> Session<'a> {
                     self.events.push(Told::of(id, at, body));
                 }
             }
-            Action::Hook { source, hook, route, source_ad, copy_ad, in_place } => {
-                return self.hook(source, hook, &route, *source_ad, *copy_ad, in_place, at);
+            Action::Hook(call) => {
+                return self.hook(call, at);
             }
         }
         None
@@ -584,7 +587,7 @@ impl<'a> Session<'a> {
 fn about(action: &Action) -> Option<JobId> {
     match action {
         Action::Claim(id)
-        | Action::Hook { source: id, .. }
+        | Action::Hook(router::Call { source: id, .. })
         | Action::Submit(id, _)
         | Action::Edit(id, _)
         | Action::Update(id, _)
@@ -602,7 +605,9 @@ fn about(action: &Action) -> Option<JobId> {
 fn unheard(action: &Action) -> Option<Event> {
     match action {
         Action::Claim(id) => Some(Event::Claimed(*id, Err("not recorded".to_owned()))),
-        Action::Hook { source, hook, .. } => Some(Event::Hook(*source, *hook, HookResult::NotConfigured)),
+        Action::Hook(router::Call { source, hook, .. }) => {
+            Some(Event::Hook(*source, *hook, HookResult::NotConfigured))
+        }
         Action::Submit(id, _) => Some(Event::Submitted(*id, Err("not recorded".to_owned()))),
         Action::Edit(id, _) => Some(Event::Edited(*id, Ok(()))),
         Action::UpdateCopy(source, ..) => Some(Event::CopyUpdated(*source, Ok(()))),

@@ -11,7 +11,9 @@ use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
 use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Action, Event, HookAnswer, HookResult, Queue, Surroundings, hook_verdict, limits};
+use htc_hooks::router::{
+    Action, Call, Event, HookAnswer, HookResult, Queue, Surroundings, hook_verdict, limits,
+};
 use htc_hooks::runner::router::HookRunner;
 use htc_hooks::world::Frozen;
 
@@ -138,7 +140,9 @@ impl Account {
                 mirror.written.push((id, "Schedd"));
                 events.push_back(Event::Yielded(id, Ok(())));
             }
-            Action::Hook { source, hook: HookType::TranslateJob, route, source_ad, copy_ad, .. } => {
+            Action::Hook(Call {
+                source, hook: HookType::TranslateJob, route, source_ad, copy_ad, ..
+            }) => {
                 let stdin = HookRunner::stdin(HookType::TranslateJob, &route, &source_ad, &copy_ad);
                 let text = String::from_utf8_lossy(&stdin).replace(&stage.local, "@LOCAL_DIR@");
                 self.inputs.push((source, text));
@@ -155,7 +159,7 @@ impl Account {
                 let result = HookResult::Ended(Box::new(hook_verdict(&answer, Quirks::Reference)));
                 hooks.push(Event::Hook(source, HookType::TranslateJob, result));
             }
-            Action::Hook { source, hook, .. } => {
+            Action::Hook(Call { source, hook, .. }) => {
                 events.push_back(Event::Hook(source, hook, HookResult::NotConfigured));
             }
             _ => {}
