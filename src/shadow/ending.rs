@@ -34,16 +34,16 @@ impl Shadow<'_> {
             self.tell_of_transfers();
             self.note_end();
         }
-        if self.began && !self.deaf {
+        if self.this_run.executing.is_some() && !self.this_run.deaf {
             // From 1970 on where nobody told of the end of its process, as in the reference (`resourceExit`).
             self.ad.set("ActivationDuration", ran);
-            self.ad.set("ActivationTeardownDuration", now.epoch() - self.exited.unwrap_or(0));
+            self.ad.set("ActivationTeardownDuration", now.epoch() - self.this_run.exited.unwrap_or(0));
         }
         if last {
             // A person wants no further run.
             self.until = super::machine::Until::Runs(self.runs);
         }
-        let fate = self.fate.take();
+        let fate = self.this_run.fate.take();
         if self.local {
             return self.ended_locally(now, fate, End { exit, asked, reason }, out);
         }
@@ -79,15 +79,15 @@ impl Shadow<'_> {
 
     /// How the job ended, unless an error ended its shadow before it heard of that.
     fn note_end(&mut self) {
-        let end = std::mem::take(&mut self.end);
-        if self.gone.is_none() || self.heard_end {
+        let end = std::mem::take(&mut self.this_run.end);
+        if self.this_run.gone.is_none() || self.this_run.heard_end {
             self.ad.update(&end);
         }
     }
 
     /// How long the job had its slot (`update_remote_wall_clock`), added to what the queue counts.
     pub(super) fn count_time(&mut self, now: Now) -> i64 {
-        let ran = self.started.map_or(0, |started| now.epoch() - started.epoch());
+        let ran = self.this_run.started.map_or(0, |started| now.epoch() - started.epoch());
         let before = Context::new(self.world).my(&self.ad).real("RemoteWallClockTime");
         self.ad.set("LastRemoteWallClockTime", ran as f64);
         self.ad.set("RemoteWallClockTime", before.unwrap_or(0.0) + ran as f64);
@@ -128,7 +128,12 @@ impl Shadow<'_> {
             value.unwrap_or(0.0) as i64
         };
         let remote = UsageTime { user: cpu("RemoteUserCpu"), system: cpu("RemoteSysCpu") };
-        Share { remote, sent: self.sent as f64, received: self.received as f64, ..Share::default() }
+        Share {
+            remote,
+            sent: self.this_run.sent as f64,
+            received: self.this_run.received as f64,
+            ..Share::default()
+        }
     }
 
     /// Event 004, and what the queue remembers of it.
@@ -149,7 +154,7 @@ impl Shadow<'_> {
         self.ad.set("LastVacateTime", now.epoch());
         self.count("NumVacates");
         let mut names = vec![name_of_code(code).to_owned()];
-        if let Some(protocol) = self.protocol.take() {
+        if let Some(protocol) = self.this_run.protocol.take() {
             names.push(format!("{}{protocol}", names[0]));
         }
         names.iter().for_each(|name| self.count_by("NumVacatesByReason", name));
@@ -222,7 +227,7 @@ impl Shadow<'_> {
     /// What the job ran since it began or wrote its last checkpoint was not in vain.
     fn commit(&mut self, now: Now) {
         let int = |name: &str| self.int(name);
-        let checkpoint = int("LastCkptTime").or(self.checkpoint).unwrap_or(0);
+        let checkpoint = int("LastCkptTime").or(self.this_run.checkpoint).unwrap_or(0);
         let since = checkpoint.max(int("JobCurrentStartDate").unwrap_or(0));
         if since > 0 {
             let ran = now.epoch() - since;

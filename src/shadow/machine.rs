@@ -2,14 +2,12 @@
 
 use bstr::BString;
 
-use super::ordered::Order;
+use super::event::Event;
 use crate::classad::{ClassAd, Context};
 use crate::hook::Knobs;
 use crate::job::attr;
-use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::time::{Now, Tick};
-use crate::transfer::{Transferred, Way};
 use crate::user_log::Body;
 use crate::world::World;
 
@@ -67,55 +65,6 @@ pub struct Setup<'w> {
     pub graceful: bool,
     /// Whether the job's log cannot be opened, without which it is not run.
     pub no_log: bool,
-}
-
-/// One thing that happened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// Begin.
-    Begin,
-    /// SHADOW_PREPARE_JOB ended: how, and what it printed. `None`: it could not be executed or ran too long.
-    HookEnded(Option<(Exit, Vec<u8>)>),
-    /// The starter begins to move files.
-    Transfer(Way),
-    /// It has moved them.
-    Transferred(Box<Transferred>),
-    /// The job is about to run, in this directory.
-    Executing(BString),
-    /// An update of the starter.
-    Updated(Box<ClassAd>),
-    /// The job's process has ended; its starter goes on.
-    JobEnded,
-    /// The job was stopped, so many processes.
-    Suspended(u32),
-    /// It goes on.
-    Continued,
-    /// The starter tells of an error, or only a message.
-    Error {
-        /// What it says.
-        text: BString,
-        /// Hold code; 0 for none.
-        code: i64,
-        /// Its subcode.
-        subcode: i64,
-        /// False: a message.
-        critical: bool,
-    },
-    /// The starter has ended. How the job did, if it ran to its end.
-    Ended {
-        /// How; `None`: it was not started, or not to its end.
-        exit: Option<Exit>,
-        /// Whether somebody had asked for its end.
-        asked: bool,
-        /// Why it was not started, where nobody was told.
-        reason: Option<String>,
-        /// Whether nothing more is to be run: a person ends this.
-        last: bool,
-    },
-    /// A user asks for something that [`Shadow::refuses`] does not.
-    Ordered(Order),
-    /// The time of the last `WakeAt` has come.
-    Timeout,
 }
 
 /// What the starter is asked for.
@@ -184,6 +133,49 @@ pub(super) enum Fate {
     Failed { reason: BString, code: i64, subcode: i64 },
 }
 
+/// What counts in one run of the job alone.
+#[derive(Default)]
+pub(super) struct Run {
+    /// When its slot became the job's.
+    pub(super) started: Option<Now>,
+    /// When the job began to run; of one that went on after a checkpoint when it did.
+    pub(super) executing: Option<i64>,
+    /// When its process ended.
+    pub(super) exited: Option<i64>,
+    pub(super) fate: Option<Fate>,
+    /// Whether it was sent back at once.
+    pub(super) deaf: bool,
+    /// The code of a critical error, which ends a shadow at once: what its starter says later nobody hears (`pseudo_ulog`).
+    pub(super) gone: Option<i64>,
+    /// By which protocol files could not be moved (LastFileTransferErrorProtocol).
+    pub(super) protocol: Option<String>,
+    /// What 006 told last: image, memory and resident set.
+    pub(super) image: Option<(i64, Option<i64>, Option<i64>)>,
+    /// Bytes that the job received and sent.
+    pub(super) received: u64,
+    pub(super) sent: u64,
+    /// Processor seconds that its starter told of: of the kernel and of the job.
+    pub(super) used: [i64; 2],
+    /// The most that it told of the scratch directory: DiskUsage, ScratchDirFileCount.
+    pub(super) space: [i64; 2],
+    /// When the job wrote its last checkpoint.
+    pub(super) checkpoint: Option<i64>,
+    /// How the job ended, as far as its starter has told.
+    pub(super) end: ClassAd,
+    /// Whether the starter told the shadow itself of that end.
+    pub(super) heard_end: bool,
+    /// What was moved in earlier runs: TransferInputStats and TransferOutputStats.
+    pub(super) moved: [ClassAd; 2],
+}
+
+impl Run {
+    /// One that begins.
+    pub(super) fn new(moved: [ClassAd; 2]) -> Self {
+        // That there are no files is news, that they take no room is none.
+        Run { space: [0, -1], moved, ..Run::default() }
+    }
+}
+
 /// The machine of one job.
 pub struct Shadow<'w> {
     pub(super) world: &'w dyn World,
@@ -204,40 +196,10 @@ pub struct Shadow<'w> {
     pub(super) no_log: bool,
     pub(super) no_group: Option<BString>,
     pub(super) phase: Phase,
-    pub(super) fate: Option<Fate>,
     pub(super) runs: u32,
     /// Runs that came to nothing, one after the other.
     pub(super) vain: u32,
-    /// The job has begun to run in this run.
-    pub(super) began: bool,
-    /// The code of a critical error, which ends a shadow at once: what its starter says later nobody hears (`pseudo_ulog`).
-    pub(super) gone: Option<i64>,
-    /// What 006 told last: image, memory and resident set.
-    pub(super) image: Option<(i64, Option<i64>, Option<i64>)>,
-    /// Bytes that the job received and sent in this run.
-    pub(super) received: u64,
-    pub(super) sent: u64,
-    /// Processor seconds that its starter told of in this run: of the kernel and of the job.
-    pub(super) used: [i64; 2],
-    /// The most that it told of the scratch directory in this run: DiskUsage, ScratchDirFileCount.
-    pub(super) space: [i64; 2],
-    /// How the job ended in this run, as far as its starter has told.
-    pub(super) end: ClassAd,
-    /// Whether the starter told the shadow itself of that end.
-    pub(super) heard_end: bool,
-    /// What was moved in earlier runs: TransferInputStats and TransferOutputStats.
-    pub(super) moved: [ClassAd; 2],
-    /// By which protocol files could not be moved (LastFileTransferErrorProtocol).
-    pub(super) protocol: Option<String>,
-    /// When the job wrote its last checkpoint of this run.
-    pub(super) checkpoint: Option<i64>,
-    pub(super) policy_at: Option<Tick>,
-    pub(super) started: Option<Now>,
-    /// When the job began to run, and its process ended, in this run.
-    pub(super) executing: Option<i64>,
-    pub(super) exited: Option<i64>,
-    /// Whether it was sent back at once.
-    pub(super) deaf: bool,
+    pub(super) this_run: Run,
 }
 
 impl<'w> Shadow<'w> {
@@ -261,26 +223,9 @@ impl<'w> Shadow<'w> {
             until: setup.until,
             interval: setup.interval,
             phase: Phase::New,
-            fate: None,
             runs: 0,
             vain: 0,
-            began: false,
-            gone: None,
-            image: None,
-            received: 0,
-            sent: 0,
-            used: [0; 2],
-            space: [0, -1],
-            end: ClassAd::new(),
-            heard_end: false,
-            moved: [ClassAd::new(), ClassAd::new()],
-            protocol: None,
-            checkpoint: None,
-            policy_at: None,
-            started: None,
-            executing: None,
-            exited: None,
-            deaf: false,
+            this_run: Run::default(),
         }
     }
 

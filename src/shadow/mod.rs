@@ -14,6 +14,7 @@
 
 mod dataflow;
 mod ending;
+mod event;
 mod local;
 mod machine;
 mod matched;
@@ -24,7 +25,7 @@ mod rounded;
 mod running;
 mod updates;
 
-pub use machine::{Action, Ask, Event, Hook, Setup, Shadow, Until};
+pub use event::{Event, Order};
+pub use machine::{Action, Ask, Hook, Setup, Shadow, Until};
 pub use matched::{Matched, NotExpanded, matched};
-pub use ordered::Order;
 pub use reason::improved;

@@ -3,50 +3,21 @@
 //!
 //! Reference: `abort_job_myself`, `holdJob`, `releaseJob` of `qmgmt.cpp`; recordings c33a e06 to e09, c39.
 
-use bstr::BString;
-
+use super::event::Order;
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use crate::time::Now;
 
-/// `VacateReasonCode` of a job that is removed, or vacated by its schedd.
+/// `VacateReasonCode` of a job that is removed.
 const REMOVED: i64 = 1023;
-const VACATED: i64 = 1022;
-
-/// What a user asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Hold the job.
-    Hold {
-        /// HoldReason.
-        reason: BString,
-        /// HoldReasonCode.
-        code: i64,
-        /// HoldReasonSubCode.
-        subcode: i64,
-    },
-    /// Remove it, for this reason.
-    Remove(BString),
-    /// Send it back; it is run again.
-    Vacate {
-        /// Why.
-        reason: BString,
-        /// VacateReasonCode.
-        code: i64,
-        /// VacateReasonSubCode.
-        subcode: i64,
-        /// At once: the shadow does not wait to hear how the job ends.
-        fast: bool,
-    },
-    /// Release a job that is held, for this reason.
-    Release(BString),
-}
 
 impl Shadow<'_> {
     /// Why an order cannot be carried out just now.
     pub fn refuses(&self, order: &Order) -> Option<&'static str> {
         match (self.phase, order) {
             (Phase::Running, Order::Release(_)) => Some("the job is not held"),
-            (Phase::Running, _) if self.fate.is_some() => Some("the job is about to leave its slot already"),
+            (Phase::Running, _) if self.this_run.fate.is_some() => {
+                Some("the job is about to leave its slot already")
+            }
             (Phase::Idle { .. }, Order::Release(_) | Order::Vacate { .. }) => Some("the job is idle"),
             (Phase::Held, Order::Hold { .. }) => Some("the job is held already"),
             (Phase::Held, Order::Vacate { .. }) => Some("the job is held"),
@@ -77,12 +48,12 @@ impl Shadow<'_> {
                 Order::Hold { reason, code, subcode } => (Fate::Failed { reason, code, subcode }, Ask::Hold),
                 Order::Remove(reason) => (Fate::RemoveEvicted { reason, code: REMOVED }, Ask::Remove),
                 Order::Vacate { reason, code, subcode, fast } => {
-                    self.deaf |= fast;
+                    self.this_run.deaf |= fast;
                     (Fate::Vacate { reason, code, subcode }, Ask::Vacate)
                 }
                 Order::Release(_) => return,
             };
-            self.fate = Some(fate);
+            self.this_run.fate = Some(fate);
             out.push(Action::WakeAt(None));
             return match ask {
                 // A schedd that wants the slot back asks softly whatever the job says of its removal.
@@ -104,12 +75,5 @@ impl Shadow<'_> {
             Order::Vacate { .. } if self.phase == Phase::Hook => self.again(now, true, out),
             Order::Vacate { .. } => {}
         }
-    }
-}
-
-impl Order {
-    /// A vacate as a schedd asks for it.
-    pub fn vacate(fast: bool) -> Self {
-        Order::Vacate { reason: "Job vacated by schedd".into(), code: VACATED, subcode: 0, fast }
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::machine::{Action, Hook, Phase, Shadow, Until};
+use super::machine::{Action, Hook, Phase, Run, Shadow, Until};
 use super::matched::{Matched, matched};
-use crate::classad::{ClassAd, Context, Dialect, Value};
+use crate::classad::{Context, Dialect, Value};
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
 use crate::job::{HoldCode, JobStatus, attr};
@@ -89,25 +89,11 @@ impl Shadow<'_> {
     /// A shadow begins: its hook, if it has one.
     pub(super) fn start(&mut self, now: Now, out: &mut Vec<Action>) {
         self.runs += 1;
-        self.began = false;
-        self.gone = None;
-        self.fate = None;
-        self.image = None;
-        self.executing = None;
-        self.exited = None;
-        self.deaf = false;
-        self.sent = 0;
-        self.used = [0; 2];
-        self.space = [0, -1];
+        self.this_run = Run::new(self.moved_before());
         // What was told of another run is no news of this one (`RemoteResource::setJobAd`).
         if self.ad.contains("ExecuteDirWasEncrypted") {
             self.ad.set("ExecuteDirWasEncrypted", Value::Undefined);
         }
-        self.checkpoint = None;
-        self.received = 0;
-        self.end = ClassAd::new();
-        self.heard_end = false;
-        self.note_earlier_transfers();
         if self.no_log {
             return self.hold_without_log(now, out);
         }
@@ -183,7 +169,7 @@ impl Shadow<'_> {
 
     /// What the queue notes of a job that has a slot (`mark_job_running`, `add_shadow_birthdate`).
     fn starts(&mut self, now: Now) {
-        self.started = Some(now);
+        self.this_run.started = Some(now);
         self.set_status(now, JobStatus::RUNNING);
         if self.int("JobStartDate").is_none() {
             self.ad.set("JobStartDate", now.epoch());
@@ -216,7 +202,6 @@ impl Shadow<'_> {
     pub(super) fn set_policy_alarm(&mut self, now: Now, out: &mut Vec<Action>) {
         if self.interval > 0 {
             let at = now.tick().plus(Duration::from_secs(self.interval.unsigned_abs()));
-            self.policy_at = Some(at);
             out.push(Action::WakeAt(Some(at)));
         }
     }
@@ -291,7 +276,7 @@ impl Shadow<'_> {
             self.tell_of_tries(vain, out);
             return self.finish(out);
         }
-        let ran = self.started.map_or(PAUSE, |started| now.tick().since(started.tick()));
+        let ran = self.this_run.started.map_or(PAUSE, |started| now.tick().since(started.tick()));
         let pause = match vain {
             true => PAUSE * (1 << self.vain.min(LONGEST_PAUSE)),
             // Without an end in sight no job is run more often than once in that time: a schedd does not either.

@@ -55,14 +55,14 @@ impl Shadow<'_> {
         let is_checkpoint = matches!(done.way, Way::Checkpoint(_));
         // The last transfer of a run counts, with what earlier runs moved.
         if !(is_checkpoint && done.failure.is_some()) {
-            let before = &self.moved[usize::from(!done.way.is_input())];
+            let before = &self.this_run.moved[usize::from(!done.way.is_input())];
             self.ad.set(stats, done.tally.stats(before, self.world));
         }
         let bytes = if done.failure.is_some() { 0 } else { done.tally.bytes };
         let (name, of_run) = match done.way.is_input() {
             // As the job sees it: what it was sent it has received.
-            true => ("BytesRecvd", &mut self.received),
-            false => ("BytesSent", &mut self.sent),
+            true => ("BytesRecvd", &mut self.this_run.received),
+            false => ("BytesSent", &mut self.this_run.sent),
         };
         // Of a run the last transfer counts, after checkpoints too (c31 o38).
         let earlier = std::mem::replace(of_run, bytes);
@@ -76,8 +76,8 @@ impl Shadow<'_> {
         }
         if is_checkpoint {
             // It was not the job's end.
-            self.end = ClassAd::new();
-            self.heard_end = false;
+            self.this_run.end = ClassAd::new();
+            self.this_run.heard_end = false;
         }
         if is_checkpoint && done.failure.is_none() {
             self.note_checkpoint(now);
@@ -90,18 +90,18 @@ impl Shadow<'_> {
 
     /// The starter says how a job ended whose output it could not bring back (`BaseShadow::mockTerminateJob`).
     fn note_end_without_output(&mut self) {
-        self.heard_end = true;
-        if !self.end.contains("ExitReason") {
-            self.end.set("ExitReason", "Exited normally");
+        self.this_run.heard_end = true;
+        if !self.this_run.end.contains("ExitReason") {
+            self.this_run.end.set("ExitReason", "Exited normally");
         }
     }
 
-    /// What was moved in earlier runs; what counts in this run begins at nothing.
-    pub(super) fn note_earlier_transfers(&mut self) {
-        self.moved = STATS.map(|name| match Context::new(self.world).my(&self.ad).eval_attr(name) {
+    /// What was moved in the runs so far.
+    pub(super) fn moved_before(&self) -> [ClassAd; 2] {
+        STATS.map(|name| match Context::new(self.world).my(&self.ad).eval_attr(name) {
             Value::Ad(ad) => (*ad).clone(),
             _ => ClassAd::new(),
-        });
+        })
     }
 
     /// A shadow tells of transfers also where there were none (`BaseShadow::updateJobInQueue`).
@@ -122,22 +122,21 @@ impl Shadow<'_> {
     fn note_checkpoint(&mut self, now: Now) {
         let number = self.int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
         self.ad.set("CheckpointNumber", number);
-        let ended = self.exited.unwrap_or(now.epoch());
-        let ran = self.executing.map_or(0, |began| ended - began);
+        let ended = self.this_run.exited.unwrap_or(now.epoch());
+        let ran = self.this_run.executing.map_or(0, |began| ended - began);
         self.ad.set("CommittedTime", self.int("CommittedTime").unwrap_or(0) + ran);
         self.ad.set("JobLastCheckpointTime", ended);
-        self.checkpoint = Some(ended);
+        self.this_run.checkpoint = Some(ended);
         // It goes on at once.
-        self.executing = Some(now.epoch());
+        self.this_run.executing = Some(now.epoch());
     }
 
     pub(super) fn executing(&mut self, now: Now, scratch: &BString, out: &mut Vec<Action>) {
-        if !self.began {
-            let started = self.started.map_or(0, |started| started.epoch());
+        if self.this_run.executing.is_none() {
+            let started = self.this_run.started.map_or(0, |started| started.epoch());
             self.ad.set("ActivationSetupDuration", now.epoch() - started);
         }
-        self.executing = Some(now.epoch());
-        self.began = true;
+        self.this_run.executing = Some(now.epoch());
         let execute = self.execute_event(scratch);
         // An ad beside the event says how often it ran before.
         out.push(Action::LogBefore(Box::new(execute), Box::new(self.ad.clone())));
@@ -163,16 +162,18 @@ impl Shadow<'_> {
 
     /// The job's process has ended (`recordActivationExitExecutionTime`).
     pub(super) fn job_ended(&mut self, now: Now) {
-        if let (Some(executing), None, false) = (self.executing, self.gone, self.deaf) {
-            self.exited = Some(now.epoch());
-            self.heard_end = true;
+        if let (Some(executing), None, false) =
+            (self.this_run.executing, self.this_run.gone, self.this_run.deaf)
+        {
+            self.this_run.exited = Some(now.epoch());
+            self.this_run.heard_end = true;
             self.ad.set("ActivationExecutionDuration", now.epoch() - executing);
         }
     }
 
     pub(super) fn updated(&mut self, update: &ClassAd, out: &mut Vec<Action>) {
         // How the job ended is told before the output is transferred, but after the PostCmd: of one that failed nobody hears it.
-        if self.gone == Some(HoldCode::PostScriptFailed as i64) {
+        if self.this_run.gone == Some(HoldCode::PostScriptFailed as i64) {
             return;
         }
         match self.local {
@@ -180,12 +181,12 @@ impl Shadow<'_> {
             true => self.ad.update(update),
             false => self.take_over(update),
         }
-        let Some(size) = self.int("ImageSize").filter(|_| self.began) else { return };
+        let Some(size) = self.int("ImageSize").filter(|_| self.this_run.executing.is_some()) else { return };
         let measures = (size, self.int("MemoryUsage"), self.int("ResidentSetSize"));
-        if self.image == Some(measures) {
+        if self.this_run.image == Some(measures) {
             return;
         }
-        self.image = Some(measures);
+        self.this_run.image = Some(measures);
         if self.local {
             return;
         }
@@ -233,7 +234,7 @@ impl Shadow<'_> {
         critical: bool,
         out: &mut Vec<Action>,
     ) {
-        if self.gone.is_some() {
+        if self.this_run.gone.is_some() {
             return;
         }
         // What a starter itself logs has no codes (`LocalUserLog::logStarterError`).
@@ -247,25 +248,25 @@ impl Shadow<'_> {
             subcode: told(subcode),
         };
         Self::log(body, out);
-        if !critical || self.fate.is_some() {
+        if !critical || self.this_run.fate.is_some() {
             return;
         }
         if self.local {
-            self.fate = Some(Fate::Failed { reason: text, code, subcode });
+            self.this_run.fate = Some(Fate::Failed { reason: text, code, subcode });
             return;
         }
         let text = [b"Error from ", &self.slot[..], b": ", &text].concat();
-        let (reason, code) = improved(&text, code, self.began, &self.host);
-        self.protocol = protocol_of(&text, code);
+        let (reason, code) = improved(&text, code, self.this_run.executing.is_some(), &self.host);
+        self.this_run.protocol = protocol_of(&text, code);
         // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
         let (code, subcode) = if code == 0 { (STARTER_ERROR, 0) } else { (code, subcode) };
-        self.gone = Some(code);
-        self.fate = Some(Fate::Failed { reason, code, subcode });
+        self.this_run.gone = Some(code);
+        self.this_run.fate = Some(Fate::Failed { reason, code, subcode });
     }
 
     /// Policies of a job that runs. The first that fires ends it.
     pub(super) fn periodic(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.fate.is_some() {
+        if self.this_run.fate.is_some() {
             return;
         }
         let mut ad = self.ad.clone();
@@ -283,7 +284,7 @@ impl Shadow<'_> {
         };
         // A starter sends its job back as if it were removed (`JICLocalSchedd::requeueJob`).
         let ask = if self.local && ask == Ask::Vacate { Ask::Requeue } else { ask };
-        self.fate = Some(fate);
+        self.this_run.fate = Some(fate);
         out.push(Action::WakeAt(None));
         self.ask(ask, out);
         debug_assert!(self.phase == Phase::Running);
@@ -293,7 +294,7 @@ impl Shadow<'_> {
     /// (`getJobBirthday`).
     fn age(&self, now: Now) -> i64 {
         let first = self.int("JobStartDate").filter(|_| self.local);
-        let born = first.or_else(|| self.started.map(|started| started.epoch()));
+        let born = first.or_else(|| self.this_run.started.map(|started| started.epoch()));
         born.map_or(0, |born| now.epoch() - born)
     }
 

@@ -75,7 +75,7 @@ impl Shadow<'_> {
         }
         for name in ENDS {
             if let Some(value) = update.get(name) {
-                self.end.insert(name, value);
+                self.this_run.end.insert(name, value);
             }
         }
         for name in LARGEST {
@@ -83,8 +83,8 @@ impl Shadow<'_> {
         }
         for (at, name) in OF_RUN.into_iter().enumerate() {
             let told = Context::new(self.world).my(update).int(name);
-            if let Some(told) = told.filter(|told| *told > self.space[at]) {
-                self.space[at] = told;
+            if let Some(told) = told.filter(|told| *told > self.this_run.space[at]) {
+                self.this_run.space[at] = told;
                 self.ad.set(name, told);
             }
         }
@@ -116,11 +116,11 @@ impl Shadow<'_> {
     /// Counted in whole seconds, as far as it has grown.
     fn take_time(&mut self, at: usize, (name, all): (&str, &str), update: &ClassAd) {
         let Some(told) = Context::new(self.world).my(update).real(name) else { return };
-        let before = self.used[at] as f64;
+        let before = self.this_run.used[at] as f64;
         if told > before {
             let sum = Context::new(self.world).my(&self.ad).real(all).unwrap_or(0.0);
             self.ad.set(all, sum + told - before);
-            self.used[at] = told as i64;
+            self.this_run.used[at] = told as i64;
             self.ad.set(name, told);
         }
         // As condor_submit makes them.
