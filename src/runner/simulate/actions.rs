@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::engine::{Due, Fetch, Simulation};
 use super::fate::{Cause, Happened};
 use super::host::{Leaving, Running};
 use super::queue::Refused;
 use super::scenario::HookName;
+use super::simulation::{Due, Fetch, Simulation};
 use super::summary::Lost;
 use super::timeline::Mark;
 use super::workload::Job;
@@ -25,34 +25,31 @@ use crate::world::Frozen;
 const HELD_BY_STARTD: i32 = 21;
 
 impl Simulation<'_> {
-    fn told(&mut self, make: impl FnOnce(&Self) -> StreamEvent) {
-        if self.tell.is_none() {
-            return;
-        }
-        let event = make(self);
-        // Of seconds since 1970 less is left than hundredths.
-        let at = self.since() as f64 / 1e6;
-        if let Some(tell) = &mut self.tell {
-            tell(at, &event);
+    /// Tells the machine that something has happened, and does what it asks for.
+    pub(super) fn step(&mut self, host: usize, event: Event) {
+        let mut waiting = VecDeque::new();
+        let mut next = Some(event);
+        while let Some(event) = next.take().or_else(|| waiting.pop_front()) {
+            let mut actions = self.tell_machine(host, event);
+            for action in actions.drain(..) {
+                carry_out(self, host, action, &mut waiting);
+            }
+            self.hosts[host].machine.reuse(actions);
         }
     }
 
-    fn mark(&mut self, host: usize, key: SlotKey, mark: Mark) {
-        let at = self.since();
-        let row = self.hosts[host].slots.get(&key).map(|slot| slot.row);
-        if let (Some(timeline), Some(row)) = (&mut self.timeline, row) {
-            timeline.mark(row, at, mark);
+    /// Tells the machine one thing; returns what it asks for.
+    pub(super) fn tell_machine(&mut self, host: usize, event: Event) -> Vec<Action> {
+        let machine = &mut self.hosts[host].machine;
+        match event {
+            Event::HookEnded { run, .. } if machine.ended_unheard(run) => Vec::new(),
+            event => machine.step(self.now, event),
         }
     }
 }
 
 /// Does what a machine asks for; what answers at once goes to `waiting`.
-pub(super) fn carry_out(
-    this: &mut Simulation<'_>,
-    host: usize,
-    action: Action,
-    waiting: &mut VecDeque<Event>,
-) {
+fn carry_out(this: &mut Simulation<'_>, host: usize, action: Action, waiting: &mut VecDeque<Event>) {
     match action {
         Action::Tell(notice) => noticed(this, host, notice),
         // Nobody has changed the configuration meanwhile.

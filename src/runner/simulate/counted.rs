@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use super::engine::{Due, Fetch, Simulation};
+use super::simulation::{Due, Fetch, Simulation};
 use crate::slot::{Event, SlotKey};
 use crate::time::Tick;
 

@@ -7,8 +7,9 @@ use std::path::Path;
 use bstr::BString;
 
 use super::chance::Dice;
+use super::own::{ALWAYS, PRIORITY, as_priority};
 use super::scenario::Group;
-use super::workload::{ALWAYS, PRIORITY, Workload, WorkloadError, as_priority, micros};
+use super::times::micros;
 use crate::classad::references::Names;
 use crate::classad::stream::{AdError, AdReader, AdRecord};
 use crate::classad::{ClassAd, Context, Dialect, Value};
@@ -53,27 +54,35 @@ pub(super) struct Reading<'a> {
     pub file: &'a str,
     pub asked: Option<&'a Names>,
     pub world: &'a dyn World,
+    /// Where chance begins.
+    pub seed: u64,
+}
+
+/// Why no jobs come out of a file.
+pub(super) enum Unplayable {
+    /// It cannot be read.
+    System(io::Error),
+    /// It has none.
+    Content(&'static str),
 }
 
 impl Reading<'_> {
-    /// The jobs with the seconds since the epoch at which they came, in that order.
+    /// The jobs with the seconds since the epoch at which they came, in that order; `kind_of` knows the number of those with one ad.
     pub(super) fn read(
         &self,
-        workload: &mut Workload,
+        kind_of: &mut dyn FnMut(ClassAd) -> u32,
         (path, files): (&Path, &mut Files<'_>),
-    ) -> Result<Vec<(i64, Stored)>, WorkloadError> {
-        let cannot =
-            |source| WorkloadError::File { group: self.index + 1, file: self.file.to_owned(), source };
-        let reader = (files.open)(path).map_err(cannot)?;
+    ) -> Result<Vec<(i64, Stored)>, Unplayable> {
+        let reader = (files.open)(path).map_err(Unplayable::System)?;
         let most = self.group.count.unwrap_or(u32::MAX) as usize;
         let mut ads = AdReader::new(reader, None).dialect(Dialect::of(self.world));
         let mut jobs: Vec<(i64, Stored)> = Vec::new();
         let mut left_out = 0u64;
-        let mut dice = Dice::new(&[workload.seed(), self.index as u64, 0xF11E]);
+        let mut dice = Dice::new(&[self.seed, self.index as u64, 0xF11E]);
         while jobs.len() < most {
-            let Some(record) = ads.next_ad().map_err(cannot)? else { break };
+            let Some(record) = ads.next_ad().map_err(Unplayable::System)? else { break };
             match self.time_of(&record) {
-                Ok(Some(queued)) => jobs.push((queued, self.stored(workload, &record.ad, &mut dice))),
+                Ok(Some(queued)) => jobs.push((queued, self.stored(kind_of, &record.ad, &mut dice))),
                 Ok(None) => {}
                 Err(why) => {
                     left_out += 1;
@@ -82,12 +91,8 @@ impl Reading<'_> {
             }
         }
         if jobs.is_empty() {
-            let problem = if left_out > 0 { "has no ad that can be played" } else { "has no ad" }.to_owned();
-            return Err(WorkloadError::Content {
-                group: self.index + 1,
-                file: self.file.to_owned(),
-                problem,
-            });
+            let problem = if left_out > 0 { "has no ad that can be played" } else { "has no ad" };
+            return Err(Unplayable::Content(problem));
         }
         jobs.sort_by_key(|(queued, _)| *queued);
         Ok(jobs)
@@ -105,7 +110,7 @@ impl Reading<'_> {
         queued.map(Some).ok_or(LeftOut::NoTime { line: record.line })
     }
 
-    fn stored(&self, workload: &mut Workload, ad: &ClassAd, dice: &mut Dice) -> Stored {
+    fn stored(&self, kind_of: &mut dyn FnMut(ClassAd) -> u32, ad: &ClassAd, dice: &mut Dice) -> Stored {
         let context = Context::new(self.world).my(ad);
         let runs = match run_time(&context) {
             Some(seconds) => seconds,
@@ -119,8 +124,7 @@ impl Reading<'_> {
         let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
         let id = number(attr::CLUSTER_ID).zip(Some(number(attr::PROC_ID).unwrap_or(0)));
         let priority = as_priority(context.int(PRIORITY).unwrap_or(0));
-        let group = u32::try_from(self.index).unwrap_or(0);
-        let kind = workload.kind_of_text(group, kept(ad, self.asked), self.world);
+        let kind = kind_of(kept(ad, self.asked));
         let exit = i32::try_from(exit).unwrap_or(1);
         Stored { id, arrives: 0, runs: micros(runs), kind, exit, priority }
     }

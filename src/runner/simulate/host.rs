@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -181,9 +180,4 @@ impl Host {
             false => format!("{}: {word}{number}", self.name.trim_end_matches(|c: char| c.is_ascii_digit())),
         }
     }
-}
-
-/// Microseconds as a duration.
-pub(super) fn micros(micros: u64) -> Duration {
-    Duration::from_micros(micros)
 }

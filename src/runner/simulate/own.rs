@@ -5,6 +5,36 @@ use crate::classad::references::{self, Names};
 use crate::classad::{AttrName, ClassAd};
 use crate::text::caseless;
 
+/// Attributes that a machine asks of jobs whatever its policy says.
+pub(super) const ALWAYS: [&str; 18] = [
+    "Owner",
+    "User",
+    "AccountingGroup",
+    "JobUniverse",
+    "RequestCpus",
+    "RequestMemory",
+    "RequestDisk",
+    "RequestGPUs",
+    "RequestVirtualMemory",
+    "MaxJobRetirementTime",
+    "JobMaxVacateTime",
+    "KillSigTimeout",
+    "JobLeaseDuration",
+    "StartdSendsAlives",
+    "StarterHandlesAlives",
+    "HookKeyword",
+    "JobPrio",
+    "Cmd",
+];
+
+/// JobPrio.
+pub(super) const PRIORITY: &str = "JobPrio";
+
+/// JobPrio is an int in the queue.
+pub(super) fn as_priority(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
+}
+
 /// Which of it is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Own {
@@ -43,7 +73,7 @@ impl Own {
             let name = AttrName::from(name);
             asked.contains(&name) || more.contains(&name)
         };
-        Own { cluster: has("ClusterId"), proc: has("ProcId"), qdate: has("QDate"), priority: has("JobPrio") }
+        Own { cluster: has("ClusterId"), proc: has("ProcId"), qdate: has("QDate"), priority: has(PRIORITY) }
     }
 }
 

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use super::chance::Dice;
-use super::engine::named;
 use super::host::Host;
-use super::scenario::{Pattern, Scenario};
+use super::scenario::{Pattern, Scenario, named};
 use super::times::{Days, Hours};
 use crate::text::calendar::DAY;
 use crate::time::Now;

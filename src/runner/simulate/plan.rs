@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::chance::Dice;
-use super::scenario::{Machine, Scenario};
+use super::scenario::{Machine, Scenario, named};
 use crate::classad::references::Names;
 use crate::hook::cron_job::{AutoPublish, CronJob};
 use crate::hook::cron_output::CronOutput;
@@ -255,7 +255,7 @@ impl Plan {
         let patterns = keyboards.map(|it| ("keyboard", it)).chain(loads.map(|it| ("load", it)));
         for (what, (index, pattern)) in events.chain(hooks).chain(patterns) {
             let Some(pattern) = pattern else { continue };
-            if !known.iter().any(|name| super::engine::named(Some(pattern), name)) {
+            if !known.iter().any(|name| named(Some(pattern), name)) {
                 let some: Vec<&str> = known.iter().take(5).map(String::as_str).collect();
                 let known = match some.as_slice() {
                     [""] => "the only machine has no name, so leave 'machines' out or give it one".to_owned(),
@@ -296,8 +296,8 @@ impl Plan {
         let is_meant = |machine: &&MachinePlan| {
             let base = machine.name.as_deref().unwrap_or_default();
             (1..=machine.count).any(|number| match machine.count {
-                1 => super::engine::named(pattern, base),
-                _ => super::engine::named(pattern, &format!("{base}{number}")),
+                1 => named(pattern, base),
+                _ => named(pattern, &format!("{base}{number}")),
             })
         };
         let settings = |machine: &MachinePlan| {

@@ -1,10 +1,11 @@
 //! The end of a simulation: what was counted becomes a summary, what was seen a picture's rows.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::engine::Simulation;
 use super::fate::Place;
-use super::host::{Running, micros};
+use super::host::Running;
+use super::simulation::Simulation;
 use super::summary::{
     Counting, NeverRun, Pair, PartTold, Summary, Transition, TypeCount, TypeTold, pair_name,
 };
@@ -87,7 +88,7 @@ impl Simulation<'_> {
 
     /// Why slots do not ask, those together that have the same reason.
     fn silent(&mut self, since: u64) -> Vec<Silent> {
-        self.now = self.begun.plus(micros(since));
+        self.now = self.begun.plus(Duration::from_micros(since));
         let mut all: Vec<Silent> = Vec::new();
         for host in 0..self.hosts.len() {
             if self.hosts[host].finished {

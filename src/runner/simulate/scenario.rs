@@ -1,14 +1,11 @@
 //! What a simulation is told: the text of a scenario (`htc-scenario(5)`), read with every key that nobody knows refused.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 
 use super::chance::{Counts, Disks, Loads, Memories, Names, Priorities, Times};
-use super::check::Mistake;
-use super::scenario_error::{ScenarioError, place_of, place_of_knob, told};
 use super::times::{Days, Hours, Moment, Span, Start};
 
 /// What happens in a simulation, of slots or of routes.
@@ -55,7 +52,7 @@ pub struct Scenario {
     pub events: Vec<Done>,
     /// The text that it was read from.
     #[serde(skip)]
-    text: String,
+    pub(super) text: String,
 }
 
 /// Knobs with their values: texts, numbers or truth values.
@@ -335,54 +332,6 @@ pub enum Players {
 pub const LARGEST: u64 = 16 << 20;
 
 impl Scenario {
-    /// Reads one.
-    ///
-    /// # Errors
-    /// The first mistake, with its place.
-    pub fn read(text: &str) -> Result<Scenario, ScenarioError> {
-        let mut scenario: Scenario = toml::from_str(text).map_err(|error| told(text, &error))?;
-        scenario.text = text.to_owned();
-        scenario.check().map_err(|mistake| scenario.misplaced(mistake))?;
-        Ok(scenario)
-    }
-
-    /// Refuses what means nothing in the time in which it is played; `offset` says how far local time is ahead.
-    ///
-    /// # Errors
-    /// The first mistake, with its place.
-    pub fn refuse_other_times(&self, offset: &dyn Fn(i64) -> i64) -> Result<(), ScenarioError> {
-        self.check_times(offset).map_err(|mistake| self.misplaced(mistake))
-    }
-
-    fn misplaced(&self, Mistake { message, table, index, key }: Mistake) -> ScenarioError {
-        ScenarioError { message, hint: None, span: self.place(table, index, key) }
-    }
-
-    /// The text that it was read from.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Where a key stands in one of several tables, or the table where it does not.
-    pub fn place(&self, table: &str, index: usize, key: &str) -> Range<usize> {
-        place_of(&self.text, (table, index), key)
-    }
-
-    /// Where a knob of this name is set: to this value, if it is so anywhere.
-    pub fn place_of_knob(&self, name: &str, value: &str) -> Option<Range<usize>> {
-        let machines = self.machines.iter().enumerate().map(|(at, it)| (("machine", at), Some(&it.knobs)));
-        let events = self.events.iter().enumerate().map(|(at, it)| (("event", at), it.knobs.as_ref()));
-        let tables: Vec<_> =
-            std::iter::once((("", 0), Some(&self.knobs))).chain(machines).chain(events).collect();
-        let find = |is_it: &dyn Fn(&str) -> bool| {
-            let has =
-                |knobs: &Knobs| knobs.0.iter().any(|(it, set)| it.eq_ignore_ascii_case(name) && is_it(set));
-            tables.iter().find(|(_, knobs)| knobs.is_some_and(has)).map(|(table, _)| *table)
-        };
-        let table = find(&|set| set.trim() == value.trim()).or_else(|| find(&|_| true))?;
-        Some(place_of_knob(&self.text, table, name))
-    }
-
     /// The names of all knobs that are set somewhere.
     pub fn knob_names(&self) -> impl Iterator<Item = &str> {
         let machines = self.machines.iter().map(|it| &it.knobs);
@@ -436,6 +385,11 @@ impl Scenario {
         };
         given.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect()
     }
+}
+
+/// Whether a pattern names the machine; no pattern names all.
+pub(super) fn named(pattern: Option<&str>, name: &str) -> bool {
+    pattern.is_none_or(|pattern| crate::text::list::matches(pattern.as_bytes(), name.as_bytes()))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-use super::scenario::{Behaviour, Done, Group, Machine, Pattern, QueueRules};
+use super::scenario::{Behaviour, Done, Group, Machine, Pattern, QueueRules, Scenario};
 use crate::text::similar::nearest;
 
 /// Why a text is no scenario.
@@ -101,7 +101,7 @@ pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
 fn wrong_word(text: &str, path: &[String], span: Range<usize>) -> ScenarioError {
     let (above, below) =
         (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
-    let tried = toml::from_str::<super::scenario::Scenario>(&format!("{above}'?'{below}")).err();
+    let tried = toml::from_str::<Scenario>(&format!("{above}'?'{below}")).err();
     let known: Vec<&str> = quoted(tried.as_ref().map_or("", toml::de::Error::message));
     let known = known.get(1..).filter(|known| !known.is_empty());
     let key = path.last().map(String::as_str).unwrap_or_default();
@@ -296,7 +296,7 @@ fn other_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String
 }
 
 fn top_level() -> Vec<String> {
-    keys_of::<super::scenario::Scenario>()
+    keys_of::<Scenario>()
 }
 
 /// The line that begins the table in which this place is; none at the top.

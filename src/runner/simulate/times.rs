@@ -352,6 +352,11 @@ impl<'de> Deserialize<'de> for Days {
     }
 }
 
+/// Seconds in microseconds.
+pub(super) fn micros(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e6).round() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::chance::{Dice, Priorities};
-use super::history::{Files, Reading, Stored};
-use super::own::Own;
+use super::history::{Files, Reading, Stored, Unplayable};
+use super::own::{ALWAYS, Own, PRIORITY, as_priority};
 use super::scenario::{Group, Scenario};
-use super::times::written;
+use super::times::{micros, written};
 use crate::classad::format::long;
 use crate::classad::references::Names;
 use crate::classad::{ClassAd, Context, Dialect, Value};
@@ -82,9 +82,6 @@ struct Source {
     next: u64,
 }
 
-/// JobPrio.
-pub(super) const PRIORITY: &str = "JobPrio";
-
 /// What says the priorities of the jobs of a group.
 enum Priority {
     /// Its key.
@@ -104,11 +101,6 @@ impl Priority {
             (_, _) => Priority::Same(0),
         }
     }
-}
-
-/// JobPrio is an int in the queue.
-pub(super) fn as_priority(number: i64) -> i32 {
-    i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
 }
 
 /// How the jobs of a group are numbered.
@@ -180,34 +172,8 @@ pub enum WorkloadError {
         /// Which.
         file: String,
         /// What is wrong.
-        problem: String,
+        problem: &'static str,
     },
-}
-
-/// Attributes that a machine asks of jobs whatever its policy says.
-pub(super) const ALWAYS: [&str; 18] = [
-    "Owner",
-    "User",
-    "AccountingGroup",
-    "JobUniverse",
-    "RequestCpus",
-    "RequestMemory",
-    "RequestDisk",
-    "RequestGPUs",
-    "RequestVirtualMemory",
-    "MaxJobRetirementTime",
-    "JobMaxVacateTime",
-    "KillSigTimeout",
-    "JobLeaseDuration",
-    "StartdSendsAlives",
-    "StarterHandlesAlives",
-    "HookKeyword",
-    "JobPrio",
-    "Cmd",
-];
-
-pub(super) fn micros(seconds: f64) -> u64 {
-    (seconds.max(0.0) * 1e6).round() as u64
 }
 
 impl Workload {
@@ -277,8 +243,18 @@ impl Workload {
         if let Some(path) = &group.from {
             let file = path.display().to_string();
             let asked = self.asked.clone();
-            let reading = Reading { index, group, file: &file, asked: asked.as_ref(), world };
-            let jobs = reading.read(self, (path, files))?;
+            let reading =
+                Reading { index, group, file: &file, asked: asked.as_ref(), world, seed: self.seed };
+            let number = u32::try_from(index).unwrap_or(0);
+            let mut kind_of = |ad| self.kind_of_text(number, ad, world);
+            let jobs = reading.read(&mut kind_of, (path, files)).map_err(|error| match error {
+                Unplayable::System(source) => {
+                    WorkloadError::File { group: index + 1, file: file.clone(), source }
+                }
+                Unplayable::Content(problem) => {
+                    WorkloadError::Content { group: index + 1, file: file.clone(), problem }
+                }
+            })?;
             self.take_stored(&mut source, jobs, (&file, length));
         } else {
             source.advance(true);
@@ -320,7 +296,7 @@ impl Workload {
         }
     }
 
-    pub(super) fn kind_of_text(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
+    fn kind_of_text(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
         let key = (group, long::print(&ad));
         if let Some(kind) = self.by_text.get(&key) {
             return *kind;
@@ -469,11 +445,6 @@ impl Workload {
             ad.set(PRIORITY, i64::from(job.priority));
         }
         ad
-    }
-
-    /// Where chance begins.
-    pub(super) fn seed(&self) -> u64 {
-        self.seed
     }
 
     /// What is odd about jobs that come out of files, or never come.
