@@ -3,7 +3,7 @@
 use bstr::ByteSlice;
 
 use super::live::Live;
-use super::running_hooks::STDERR_SHOWN;
+use super::running_hook::STDERR_SHOWN;
 use crate::classad::{ClassAd, Context};
 use crate::hook::cron_job::CronJob;
 use crate::os::{self, clock};

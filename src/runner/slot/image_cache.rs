@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
-use super::live::Live;
-use crate::os::{ChildId, Whom, clock};
+use crate::os::{ChildId, Reactor, Whom, clock};
 use crate::process::{ChildSpec, Exit, Session, Stdio};
+use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::starter::tool_path;
-use crate::slot::Event;
+use crate::slot::{Event, ImageCacheSettings};
 use crate::starter::container::{all_images_call, cached_mib, docker_words, parse_images};
 use crate::time::Tick;
+use crate::world::World;
 
 /// How long docker may take (`default_timeout`).
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -30,64 +31,66 @@ impl ImageCache {
     pub(super) fn new() -> Self {
         ImageCache { asked: clock::tick(), running: None }
     }
-}
 
-impl Live<'_> {
-    /// When the image cache is to be looked at next.
-    pub(super) fn image_cache_wakes(&self) -> Option<Tick> {
-        match self.image_cache.running {
+    /// When it is to be looked at next.
+    pub(super) fn wakes(&self, settings: &ImageCacheSettings) -> Option<Tick> {
+        match self.running {
             Some((_, until)) => Some(until),
-            None => {
-                self.machine.image_cache_settings().interval.map(|every| self.image_cache.asked.plus(every))
-            }
+            None => settings.interval.map(|every| self.asked.plus(every)),
         }
     }
 
-    /// Asks docker, or gives a call up that takes too long.
-    pub(super) fn look_at_image_cache(&mut self) {
+    /// Asks docker where it is time to, or gives a call up that takes too long; what is known at once. `environment` is what docker inherits.
+    pub(super) fn look(
+        &mut self,
+        settings: &ImageCacheSettings,
+        environment: impl FnOnce() -> HookEnvironment,
+        (reactor, world): (&mut Reactor, &dyn World),
+    ) -> Option<Event> {
         let now = clock::tick();
-        if self.image_cache_wakes().is_none_or(|wake| wake > now) {
-            return;
+        self.wakes(settings).filter(|wake| *wake <= now)?;
+        if let Some((child, until)) = &mut self.running {
+            *until = now.plus(PATIENCE);
+            reactor.kill(*child, nix::libc::SIGKILL, Whom::Family);
+            return None;
         }
-        if let Some((child, _)) = self.image_cache.running {
-            self.image_cache.running = Some((child, now.plus(PATIENCE)));
-            return self.reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
-        }
-        self.image_cache.asked = now;
-        match self.call_docker() {
-            Some(child) => self.image_cache.running = Some((child, now.plus(PATIENCE))),
+        self.asked = now;
+        let spec = docker_call(settings, environment, world);
+        match spec.and_then(|spec| reactor.spawn(spec).ok()) {
+            Some(child) => {
+                self.running = Some((child, now.plus(PATIENCE)));
+                None
+            }
             // As in 25.14: where docker is not, its images take nothing.
-            None => self.step(Event::ImageCache(0)),
+            None => Some(Event::ImageCache(0)),
         }
     }
 
-    fn call_docker(&mut self) -> Option<ChildId> {
-        let words = docker_words(&self.machine.image_cache_settings().docker)?;
-        let call = all_images_call(&words);
-        let program = tool_path(call.argv.first()?, &*self.options.world)?;
-        let spec = ChildSpec {
-            argv: call.argv,
-            env: self.environment().entries(),
-            stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, Stdio::Null],
-            session: Session::Own,
-            reads_on: true,
-            ..ChildSpec::new(program)
-        };
-        self.reactor.spawn(spec).ok()
-    }
-
-    /// Takes the answer of docker; whether the child was that call.
-    pub(super) fn image_cache_told(&mut self, child: ChildId, exit: Exit, output: &[u8]) -> bool {
-        if self.image_cache.running.is_none_or(|(running, _)| running != child) {
-            return false;
-        }
-        self.image_cache.running = None;
+    /// Takes the answer of docker, if the child was that call.
+    pub(super) fn told(&mut self, child: ChildId, exit: Exit, output: &[u8]) -> Option<Event> {
+        self.running.take_if(|(running, _)| *running == child)?;
         // What was killed has said nothing.
         let images = match exit {
             Exit::Code(_) => parse_images(output),
             Exit::Signal { .. } => Vec::new(),
         };
-        self.step(Event::ImageCache(cached_mib(&images)));
-        true
+        Some(Event::ImageCache(cached_mib(&images)))
     }
+}
+
+fn docker_call(
+    settings: &ImageCacheSettings,
+    environment: impl FnOnce() -> HookEnvironment,
+    world: &dyn World,
+) -> Option<ChildSpec> {
+    let call = all_images_call(&docker_words(&settings.docker)?);
+    let program = tool_path(call.argv.first()?, world)?;
+    Some(ChildSpec {
+        argv: call.argv,
+        env: environment().entries(),
+        stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, Stdio::Null],
+        session: Session::Own,
+        reads_on: true,
+        ..ChildSpec::new(program)
+    })
 }

@@ -8,7 +8,7 @@ use bstr::BString;
 
 use super::account::HookAccount;
 use super::run_journal::{Recovered, RunJournal};
-use super::sleep::Sleeper;
+use super::sleeper::Sleeper;
 use super::starter_program::StarterProgram;
 use crate::process::Limit;
 use crate::quirks::Quirks;

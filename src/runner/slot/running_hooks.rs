@@ -1,11 +1,10 @@
 //! Hooks that run: how long they may, who is told that they still do, and what their end says.
 
-use std::time::Duration;
-
 use bstr::ByteSlice;
 use nix::libc;
 
 use super::live::Live;
+use super::running_hook::{Limit, REMIND, RunningHook, STDERR_SHOWN};
 use crate::classad::Dialect;
 use crate::hook::HookType;
 use crate::os::{Captured, Whom, clock};
@@ -14,35 +13,10 @@ use crate::runner::config_lint::job_ad;
 use crate::runner::events::{Event as StreamEvent, Kind, exit_words, full_text};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
-use crate::slot::{Event, HookCall, HookRun, Record, SlotHook};
-use crate::time::Tick;
+use crate::slot::{Event, HookCall, Record, SlotHook};
 
-/// A hook that runs.
-#[derive(Debug)]
-pub(super) struct RunningHook {
-    pub(super) run: HookRun,
-    pub(super) slot: String,
-    pub(super) hook: SlotHook,
-    pub(super) name: &'static str,
-    pub(super) pid: u32,
-    /// When it has run too long.
-    pub(super) deadline: Option<Tick>,
-    /// When a user is told next that it still runs.
-    pub(super) remind: Tick,
-    pub(super) started: Tick,
-    /// Whether it was killed for running too long.
-    pub(super) too_long: bool,
-    /// The beginning of its standard error.
-    pub(super) stderr: Vec<u8>,
-}
-
-/// A user is told each minute of hooks that are waited for without end.
-pub(super) const REMIND: Duration = Duration::from_secs(60);
 /// So much is told of the attributes of fetched jobs, and no more.
 const MOST_OF_WORK: usize = 100;
-/// How much of a hook's standard error is told.
-pub(super) const STDERR_SHOWN: usize = 2000;
-
 impl Live<'_> {
     /// Calls a hook, once that is noted.
     pub(super) fn run_hook(&mut self, call: HookCall) {
@@ -66,14 +40,13 @@ impl Live<'_> {
                     name,
                     pid,
                     // The limit is for what 25.14 waits for without end.
-                    deadline: self
+                    limit: self
                         .options
                         .hook_timeout
                         .filter(|_| HookType::from(call.hook).is_waited_for())
-                        .map(|limit| tick.plus(limit)),
+                        .map_or(Limit::None, |limit| Limit::Until(tick.plus(limit))),
                     remind: tick.plus(REMIND),
                     started: tick,
-                    too_long: false,
                     stderr: Vec::new(),
                 };
                 self.hooks.insert(child, hook);
@@ -124,7 +97,7 @@ impl Live<'_> {
                 StreamEvent::new(now, Kind::HookStderr).slot(&hook.slot).hook(hook.name).pid(hook.pid);
             self.tell(event.reason(line));
         }
-        if hook.too_long {
+        if hook.limit == Limit::Passed {
             let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
             let reason = format!("it ran longer than {seconds} s (--hook-timeout) and was killed");
             self.tell(
@@ -156,22 +129,13 @@ impl Live<'_> {
         }
     }
 
-    /// When a hook has to be looked at next.
-    pub(super) fn next_look(&self) -> Option<Tick> {
-        self.hooks
-            .values()
-            .flat_map(|hook| [hook.deadline.filter(|_| !hook.too_long), Some(hook.remind)])
-            .flatten()
-            .min()
-    }
-
     /// Ends hooks that run too long; tells of those that are waited for.
     pub(super) fn look_at_hooks(&mut self) {
         let tick = clock::tick();
         let mut told = Vec::new();
         for (&child, hook) in &mut self.hooks {
-            if !hook.too_long && hook.deadline.is_some_and(|deadline| deadline <= tick) {
-                hook.too_long = true;
+            if matches!(hook.limit, Limit::Until(deadline) if deadline <= tick) {
+                hook.limit = Limit::Passed;
                 self.reactor.kill(child, libc::SIGKILL, Whom::Family);
             }
             if hook.remind <= tick {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use super::live::Live;
+use super::starters::Running;
 use crate::classad::format::long;
-use crate::os::{ChildId, clock};
+use crate::os::{ChildId, Reactor, clock};
 use crate::runner::starter::UPDATE;
 use crate::slot::{Event, JobUsage};
 use crate::time::Tick;
@@ -23,37 +23,39 @@ pub(super) struct Seen {
     updates: BTreeMap<ChildId, u64>,
 }
 
-impl Live<'_> {
+impl Seen {
     /// What each starter has used since the last look. Of one that has just been started nothing is known.
-    pub(super) fn usages(&mut self) -> Vec<JobUsage> {
+    pub(super) fn usages(
+        &mut self,
+        starters: &BTreeMap<ChildId, Running>,
+        reactor: &mut Reactor,
+    ) -> Vec<JobUsage> {
         let now = clock::tick();
-        let running: Vec<_> =
-            self.starters.iter().map(|(child, running)| (*child, running.starter)).collect();
-        self.seen.used.retain(|child, _| running.iter().any(|(known, _)| known == child));
+        self.used.retain(|child, _| starters.contains_key(child));
         let mut usages = Vec::new();
-        for (child, starter) in running {
-            let Some(usage) = self.reactor.usage(child) else { continue };
+        for (&child, running) in starters {
+            let Some(usage) = reactor.usage(child) else { continue };
             let used = (usage.user + usage.system).as_secs_f64();
-            let before = self.seen.used.insert(child, (used, now));
+            let before = self.used.insert(child, (used, now));
             let percent_cpu = before.map_or(0.0, |(then, at)| {
                 let passed = now.since(at).as_secs_f64();
                 if passed > 0.0 { (used - then).max(0.0) / passed * 100.0 } else { 0.0 }
             });
             let image_kib = i64::try_from(usage.image_kib).unwrap_or(i64::MAX);
-            usages.push(JobUsage { starter, percent_cpu, image_kib });
+            usages.push(JobUsage { starter: running.starter, percent_cpu, image_kib });
         }
         usages
     }
 
     /// What starters have told of their jobs since.
-    pub(super) fn job_updates(&mut self) -> Vec<Event> {
+    pub(super) fn job_updates(&mut self, starters: &BTreeMap<ChildId, Running>) -> Vec<Event> {
         let mut events = Vec::new();
-        self.seen.updates.retain(|child, _| self.starters.contains_key(child));
-        for (child, running) in &self.starters {
+        self.updates.retain(|child, _| starters.contains_key(child));
+        for (child, running) in starters {
             let path = running.directory.join(UPDATE);
             // Each update is a file of its own that takes the place of the last.
             let Ok(inode) = fs::metadata(&path).map(|status| status.ino()) else { continue };
-            if self.seen.updates.insert(*child, inode) == Some(inode) {
+            if self.updates.insert(*child, inode) == Some(inode) {
                 continue;
             }
             let Ok(text) = crate::os::files::read_plain(&path, LIMIT) else { continue };

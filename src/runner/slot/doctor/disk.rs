@@ -1,6 +1,7 @@
 //! STARTD_ENFORCE_DISK_LIMITS: what limits the directories of jobs, which are only watched where nothing does.
 
-use super::{Check, Patient};
+use super::check::Check;
+use super::patient::Patient;
 use crate::os::mounts;
 use crate::runner::starter::look_for_volumes;
 use crate::starter::logical_volume::VolumeKnobs;

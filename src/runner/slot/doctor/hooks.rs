@@ -6,7 +6,8 @@ use bstr::{BString, ByteSlice};
 use nix::unistd::{AccessFlags, eaccess};
 
 use super::super::client::client_of_backfill;
-use super::{Check, Patient, failing};
+use super::check::{Check, failing};
+use super::patient::Patient;
 use crate::hook::{Caller, HookType, path_check};
 use crate::job::attr;
 use crate::os::{identity, interpreter_of};

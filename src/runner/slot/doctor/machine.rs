@@ -2,7 +2,8 @@
 
 use bstr::ByteSlice;
 
-use super::{Check, Patient};
+use super::check::Check;
+use super::patient::Patient;
 use crate::classad::Value;
 use crate::os::{cgroup, mounts};
 use crate::process::GroupSpec;

@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, eaccess};
 
-use super::{Check, Patient, failing};
+use super::check::{Check, failing};
+use super::patient::Patient;
 use crate::config::macro_set::SourceKind;
 use crate::os::identity;
 use crate::runner::slot::{check_directories, check_room};
