@@ -3,7 +3,7 @@
 use htc_hooks::os::Reactor;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::runner::hook_environment::ConfigChoice;
-use htc_hooks::runner::hook_test::suite_run::{self, SuiteSettings};
+use htc_hooks::runner::hook_test::{SuiteSettings, suite_run};
 use htc_hooks::runner::hook_test::{suite, update};
 
 use crate::children::{LONG, write_executable};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::Scope;
+use super::scope::Scope;
 use crate::config::Config;
 use crate::config::lint::{Finding, Subject};
 use crate::config::macro_set::Entry;

@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice;
 
-use super::Scope;
+use super::scope::Scope;
 use crate::config::lint::{Finding, Subject};
 use crate::text::{bare_name, caseless};
 use crate::transform::lint::{Runner, lint as lint_transform};

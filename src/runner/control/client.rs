@@ -14,11 +14,9 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::server::LONGEST;
+use super::server::{LONGEST, check_length};
 use crate::os::identity;
 
-/// What an address of the kernel holds for a path, without the NUL.
-const LONGEST_PATH: usize = 107;
 /// How long an answer may take.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -105,18 +103,4 @@ fn patient(error: io::Error) -> io::Error {
         }
         _ => error,
     }
-}
-
-/// The kernel's addresses have room for so many bytes.
-///
-/// # Errors
-/// The path is longer.
-pub fn check_length(path: &Path) -> io::Result<()> {
-    let length = path.as_os_str().len();
-    if length <= LONGEST_PATH {
-        return Ok(());
-    }
-    let text =
-        format!("the path has {length} bytes, and a socket's may have {LONGEST_PATH}: take a shorter one");
-    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }

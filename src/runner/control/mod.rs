@@ -9,5 +9,5 @@
 mod client;
 mod server;
 
-pub use client::{ask, check_length, tell};
-pub use server::{Control, Heard, Said, bind, request};
+pub use client::{ask, tell};
+pub use server::{Control, Heard, Said, bind, check_length, request};

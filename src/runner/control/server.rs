@@ -16,10 +16,11 @@ use nix::sys::stat::{Mode, fchmod};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::client::check_length;
 use crate::os::{self, Interest, Reactor, Token, clock, identity};
 use crate::time::Tick;
 
+/// What an address of the kernel holds for a path, without the NUL.
+const LONGEST_PATH: usize = 107;
 /// A request's line is no longer than this, in bytes.
 pub(super) const LONGEST: usize = 64 << 10;
 /// A job ad that comes with one is no longer than this, in bytes.
@@ -334,4 +335,18 @@ impl Drop for Control {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// The kernel's addresses have room for so many bytes.
+///
+/// # Errors
+/// The path is longer.
+pub fn check_length(path: &Path) -> io::Result<()> {
+    let length = path.as_os_str().len();
+    if length <= LONGEST_PATH {
+        return Ok(());
+    }
+    let text =
+        format!("the path has {length} bytes, and a socket's may have {LONGEST_PATH}: take a shorter one");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }

@@ -1,36 +1,31 @@
-//! A case of a suite made ready to be called: files laid out, ads read, expectations parsed.
+//! A case of a suite laid out, whatever it calls: its files written, its parameters put in, its expectations parsed.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::caller;
-use super::case::{Case, known_words};
 use super::decision::Decision;
 use super::expectation::Expectation;
-use super::place::Place;
-use super::samples;
-use super::setup::{CallError, Setup};
 use super::suite::{self, CaseText, Expect, SuiteCase};
-use super::suite_cron::{self, CronReady};
 use super::suite_error::CaseError;
-use super::suite_run::SuiteSettings;
 use crate::classad::{ClassAd, format::long, regex};
-use crate::hook::HookType;
-use crate::os::RealWorld;
 use crate::quirks::Quirks;
+use crate::runner::hook_environment::ConfigChoice;
 
-/// A case that can be called.
-pub(super) struct Ready {
-    pub setup: Setup,
-    pub place: Place,
-    /// Files of the case; kept until it is over.
-    pub _files: Option<TempDir>,
-    pub wanted: Wanted,
+/// How suites are run.
+#[derive(Clone, Debug)]
+pub struct SuiteSettings {
+    /// The configuration that callers tell their hooks of.
+    pub configuration: ConfigChoice,
+    /// Deviations, for cases that do not say.
+    pub quirks: Quirks,
+    /// The time limit of cases that have none.
+    pub timeout: Option<Duration>,
+    /// How many cases run side by side.
+    pub parallel: usize,
 }
 
 /// What must come of a case, parsed.
@@ -50,37 +45,8 @@ pub(super) struct Laid {
     pub wanted: Wanted,
 }
 
-/// What a case is after it was laid out.
-#[allow(clippy::large_enum_variant, reason = "one at a time")]
-pub(super) enum Made {
-    Hook(Ready),
-    Cron(CronReady),
-    /// Why it is skipped.
-    Skipped(String),
-}
-
-/// Makes a case ready, in the place of an earlier one where there is one.
-pub(super) fn prepare(
-    how: &SuiteSettings,
-    case: &SuiteCase,
-    world: &Rc<RealWorld>,
-    spare: Option<Place>,
-) -> Result<Made, CaseError> {
-    let laid = match lay_out(how, case)? {
-        Ok(laid) => laid,
-        Err(reason) => return Ok(Made::Skipped(reason)),
-    };
-    let kind = laid.text.kind.as_deref().unwrap_or_default();
-    if let Some(manager) = suite_cron::manager(kind) {
-        return suite_cron::prepare(manager, laid, &case.base).map(Made::Cron);
-    }
-    let hook = HookType::from_name(kind.as_bytes()).ok_or_else(|| CaseError::UnknownType(kind.to_owned()))?;
-    suite_cron::is_for_hooks(&laid.text)?;
-    call(how, laid, hook, (case, world), spare).map(Made::Hook)
-}
-
 /// Lays a case out; why it is skipped, where it is.
-fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<Laid, String>, CaseError> {
+pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<Laid, String>, CaseError> {
     let files = match wants_directory(&case.text) {
         false => None,
         true => {
@@ -141,34 +107,6 @@ fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<Laid, String>
     };
     let wanted = wanted(&text)?;
     Ok(Ok(Laid { text, path, files, timeout, quirks, wanted }))
-}
-
-/// The call of a hook.
-fn call(
-    how: &SuiteSettings,
-    laid: Laid,
-    hook: HookType,
-    (case, world): (&SuiteCase, &Rc<RealWorld>),
-    spare: Option<Place>,
-) -> Result<Ready, CaseError> {
-    let base = case.base.as_path();
-    let Laid { text, path, files, timeout, quirks, wanted } = laid;
-    let built = build(&text, hook, base)?;
-    let extra = text.env.iter().flatten();
-    let setup = Setup {
-        settings: caller::default_settings(),
-        daemon: caller::caller_environment(&**world, &how.configuration, quirks),
-        extra: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
-        prepend: text.path_prepend.iter().flatten().map(|one| base.join(one)).collect(),
-        patience: caller::patience(built.caller_waits, timeout),
-        ..Setup::plain(Rc::clone(world), built, quirks)
-    };
-    let setup = setup.of(&path);
-    let place = match spare {
-        Some(spare) => spare.renew(&setup.case, &setup.around()).map_err(CallError::Place)?,
-        None => setup.place()?,
-    };
-    Ok(Ready { setup, place, _files: files, wanted })
 }
 
 fn wanted(text: &CaseText) -> Result<Wanted, CaseError> {
@@ -241,48 +179,4 @@ pub(super) fn change(text: &CaseText, subject: &mut ClassAd) -> Result<(), CaseE
         subject.insert(name, read.expr);
     }
     Ok(())
-}
-
-/// The case with its ads.
-fn build(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError> {
-    let mut case = Case::new(hook);
-    let given = |inline: &Option<String>, file: &Option<String>| given(inline, file, base);
-    if let Some(kind) = &text.sample_job {
-        case.job = samples::job(kind).ok_or_else(|| CaseError::Sample("job", kind.clone()))?;
-    }
-    if let Some(kind) = &text.sample_slot {
-        case.slot = samples::slot(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?;
-    }
-    if let Some(job) = given(&text.job, &text.job_file)? {
-        case.job = job;
-    }
-    if let Some(slot) = given(&text.slot, &text.slot_file)? {
-        case.slot = slot;
-    }
-    case.routed = match given(&text.routed, &None)? {
-        Some(routed) => routed,
-        None => samples::routed(&case.job, &case.route.name),
-    };
-    let subject = match hook {
-        HookType::FetchWork => &mut case.slot,
-        HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
-        _ => &mut case.job,
-    };
-    change(text, subject)?;
-    if let Some(words) = &text.words {
-        let (word, rest) = match (known_words(hook), words.split_first()) {
-            (Some(known), Some((word, rest))) => (Some((word, known)), rest),
-            _ => (None, words.as_slice()),
-        };
-        if let Some((word, known)) = word {
-            if !known.contains(&word.as_str()) {
-                return Err(CaseError::Word(word.clone(), known.join(", ")));
-            }
-            case.word = word.as_str().into();
-        }
-        case.arguments = rest.iter().map(|word| word.as_str().into()).collect();
-    }
-    case.with_shadow |= text.shadow.unwrap_or(false);
-    case.keyword = text.keyword.as_deref().unwrap_or_default().into();
-    Ok(case)
 }

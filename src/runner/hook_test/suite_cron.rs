@@ -13,10 +13,9 @@ use super::cron_single::{SingleCron, cron_surroundings, merged, sample_slot};
 use super::samples;
 use super::setup::put_variables;
 use super::suite::{CaseText, SuiteCase};
-use super::suite_case::{self, Laid, Wanted};
+use super::suite_case::{Laid, SuiteSettings, Wanted, change, given};
 use super::suite_compare::{self, Done};
 use super::suite_error::CaseError;
-use super::suite_run::SuiteSettings;
 use crate::classad::ClassAd;
 use crate::hook::cron_job::{CronManager, CronMode};
 use crate::os::{Reactor, RealWorld, clock};
@@ -79,13 +78,13 @@ pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> Result<C
         .as_deref()
         .map(|mode| CronMode::from_name(mode.as_bytes()).ok_or_else(|| CaseError::Mode(mode.to_owned())))
         .transpose()?;
-    let mut ad = match (suite_case::given(&text.slot, &text.slot_file, base)?, &text.sample_slot) {
+    let mut ad = match (given(&text.slot, &text.slot_file, base)?, &text.sample_slot) {
         (Some(ad), _) => ad,
         (None, Some(kind)) => samples::slot(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?,
         (None, None) if manager == CronManager::Schedd => samples::schedd(),
         (None, None) => sample_slot(1),
     };
-    suite_case::change(&text, &mut ad)?;
+    change(&text, &mut ad)?;
     let job = SingleCron {
         words: text.words.unwrap_or_default(),
         name: text.keyword,

@@ -4,35 +4,30 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::call::Outcome;
 use super::place::Place;
 use super::pool::{Job, run_many};
 use super::suite::SuiteCase;
-use super::suite_case::{self, Made, Ready};
+use super::suite_case::{SuiteSettings, lay_out};
 use super::suite_compare::{self, Done};
 use super::suite_cron::{self, CronReady};
 use super::suite_error::CaseError;
+use super::suite_hook::{self, Ready};
+use crate::hook::HookType;
 use crate::os::{Reactor, RealWorld};
 use crate::process::Stdio;
-use crate::quirks::Quirks;
-use crate::runner::hook_environment::ConfigChoice;
 
 /// What is kept of the standard error of each call, in bytes.
 const STDERR: usize = 64 * 1024;
 
-/// How suites are run.
-#[derive(Clone, Debug)]
-pub struct SuiteSettings {
-    /// The configuration that callers tell their hooks of.
-    pub configuration: ConfigChoice,
-    /// Deviations, for cases that do not say.
-    pub quirks: Quirks,
-    /// The time limit of cases that have none.
-    pub timeout: Option<Duration>,
-    /// How many cases run side by side.
-    pub parallel: usize,
+/// What a case is after it was laid out.
+#[allow(clippy::large_enum_variant, reason = "one at a time")]
+enum Made {
+    Hook(Ready),
+    Cron(CronReady),
+    /// Why it is skipped.
+    Skipped(String),
 }
 
 /// Runs the cases and says what came of each, in their order; the signal that ended them early, if one came. `reactor` is
@@ -106,7 +101,7 @@ impl Board {
         how: &SuiteSettings,
         world: &Rc<RealWorld>,
     ) -> Option<Job<usize>> {
-        let result = match suite_case::prepare(how, &case, world, self.spares.pop()) {
+        let result = match prepare(how, &case, world, self.spares.pop()) {
             Ok(Made::Cron(ready)) => {
                 self.crons.push((number, case, ready));
                 return None;
@@ -133,6 +128,26 @@ impl Board {
             self.spares.push(ready.place);
         }
     }
+}
+
+/// Makes a case ready, in the place of an earlier one where there is one.
+fn prepare(
+    how: &SuiteSettings,
+    case: &SuiteCase,
+    world: &Rc<RealWorld>,
+    spare: Option<Place>,
+) -> Result<Made, CaseError> {
+    let laid = match lay_out(how, case)? {
+        Ok(laid) => laid,
+        Err(reason) => return Ok(Made::Skipped(reason)),
+    };
+    let kind = laid.text.kind.as_deref().unwrap_or_default();
+    if let Some(manager) = suite_cron::manager(kind) {
+        return suite_cron::prepare(manager, laid, &case.base).map(Made::Cron);
+    }
+    let hook = HookType::from_name(kind.as_bytes()).ok_or_else(|| CaseError::UnknownType(kind.to_owned()))?;
+    suite_cron::is_for_hooks(&laid.text)?;
+    suite_hook::prepare(how, laid, hook, (case, world), spare).map(Made::Hook)
 }
 
 fn job(number: usize, ready: &Ready) -> Result<Job<usize>, CaseError> {

@@ -1,0 +1,194 @@
+//! What the caller does with what came of a call: also where the hook was refused, not started, or did not end in time.
+
+use std::time::Duration;
+
+use bstr::ByteSlice;
+
+use super::answered::Answered;
+use super::call::{Ending, Outcome};
+use super::case::Case;
+use super::decision::Decision;
+use super::verdict::{Verdict, prepare_failed};
+use crate::hook::{Caller, HookType};
+use crate::quirks::{Quirk, Quirks};
+use crate::router::HookDecision;
+use crate::slot::FetchDecision;
+use crate::starter::hold_code;
+use crate::world::World;
+
+/// Judges a call. `path` is the hook's.
+pub fn verdict(case: &Case, outcome: &Outcome, path: &[u8], world: &dyn World, quirks: Quirks) -> Verdict {
+    match &outcome.ending {
+        Ending::Refused { reason } => refused(case, reason, quirks),
+        Ending::NotStarted { reason, .. } => not_started(case, path, reason, quirks),
+        Ending::Ran(ended) => {
+            let late = case.caller_waits.is_some_and(|limit| outcome.took > limit);
+            match ended.exit {
+                Some(exit) if !late => Answered { case, ended, exit, path, world, quirks }.verdict(),
+                _ => still_running(case, outcome.took),
+            }
+        }
+    }
+}
+
+/// The path is refused, so that the hook is never called.
+fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
+    let verdict = match case.hook.caller() {
+        Caller::Startd => {
+            Verdict::new(Decision::NotConfigured, false, "the startd takes the hook for not configured").then(
+                match case.hook {
+                    HookType::FetchWork => "the slot never fetches, until a reconfig finds a better path",
+                    _ => "nobody is told; everything else goes on",
+                },
+            )
+        }
+        Caller::Starter => Verdict::new(
+            Decision::NotStarted,
+            false,
+            "the starter takes no job on while this path is configured",
+        )
+        .then("every job ends with starter status 1; no hook at all is called")
+        .quirk(Quirk::StarterRefusalUntold),
+        Caller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow does without the hook")
+            .then("the job starts as if nothing were configured"),
+        Caller::Router => {
+            let verdict = if quirks.has(Quirk::RouterRefusedHookSkipped) {
+                Verdict::new(
+                    Decision::NotConfigured,
+                    false,
+                    "the router goes on as if no hook were configured",
+                )
+            } else {
+                Verdict::new(
+                    Decision::Router(HookDecision::Failed),
+                    false,
+                    "the router treats it as a failing hook",
+                )
+            };
+            verdict.quirk(Quirk::RouterRefusedHookSkipped)
+        }
+    };
+    verdict.because(reason)
+}
+
+/// The path is good and exec fails.
+fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdict {
+    let verdict = match case.hook {
+        HookType::FetchWork if quirks.has(Quirk::FetchStopsAfterSpawnFailure) => {
+            Verdict::new(Decision::Stuck, false, "the slot believes that a fetch is under way")
+                .then("it never fetches again until the startd is restarted")
+                .quirk(Quirk::FetchStopsAfterSpawnFailure)
+        }
+        HookType::FetchWork => {
+            Verdict::new(Decision::Fetch(FetchDecision::NoWork), false, "it counts as a fetch without data")
+                .then("the slot tries again after FetchWorkDelay")
+                .quirk(Quirk::FetchStopsAfterSpawnFailure)
+        }
+        HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
+            Verdict::new(Decision::NoEffect, false, "the caller logs it and goes on")
+        }
+        HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
+            let text = format!("failed to execute {} ({})", case.hook.name(), path.as_bstr());
+            let held = case.with_shadow.then_some((hold_code::HOOK_PREPARE_JOB_FAILURE, 0));
+            let mut verdict =
+                prepare_failed(case, held.is_some(), false, quirks).because(format!("{text}: {reason}"));
+            verdict.hold = held;
+            return verdict;
+        }
+        HookType::JobExit if quirks.has(Quirk::ExitHookUnspawnableHangs) => {
+            Verdict::new(Decision::Stuck, false, "the clean-up of the job stops here")
+                .then("the starter stays for ever and the slot Busy, until it is vacated")
+                .quirk(Quirk::ExitHookUnspawnableHangs)
+        }
+        HookType::JobExit => Verdict::new(Decision::Done, false, "it is logged, the clean-up goes on")
+            .quirk(Quirk::ExitHookUnspawnableHangs),
+        HookType::ShadowPrepareJob => {
+            Verdict::new(Decision::Requeued, false, "the shadow gives up: job not started")
+                .then("the job goes back to idle and is tried again")
+        }
+        HookType::TranslateJob
+        | HookType::RouterUpdateJobInfo
+        | HookType::JobFinalize
+        | HookType::JobCleanup => {
+            Verdict::new(Decision::Router(HookDecision::Stuck), false, "the job stays in its state")
+                .then("the hook is tried again at the next poll, for ever")
+        }
+    };
+    verdict.because(reason)
+}
+
+/// The hook has not ended in the time that its caller or we were willing to wait.
+fn still_running(case: &Case, took: Duration) -> Verdict {
+    let seconds = took.as_secs_f64();
+    let limit = case.caller_waits.filter(|limit| took >= *limit).map(|limit| limit.as_secs_f64());
+    let forever = format!("no answer within {seconds:.1} s, and this caller has no time-out");
+    match case.hook {
+        HookType::FetchWork => {
+            Verdict::new(Decision::StillRunning, false, "the slot waits and does not fetch again")
+                .because(forever)
+                .then(
+                    "an idle claim just waits; at shutdown the hook is killed with the job it may have taken",
+                )
+        }
+        HookType::ReplyFetch | HookType::EvictClaim => {
+            Verdict::new(Decision::NoEffect, true, "nobody waits for it").because(forever)
+        }
+        HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "nobody waits for it")
+            .because(forever)
+            .then("one more is started at each interval, until the starter's end kills them all"),
+        HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
+            Verdict::new(Decision::StillRunning, false, "the job is not started and the slot is blocked")
+                .because(forever)
+                .then("it stays so until the job is vacated: JOB_EXIT evict, hook killed")
+        }
+        HookType::JobExit => match (limit, case.caller_waits) {
+            (Some(limit), _) => {
+                let why = format!("timed out waiting for hook to exit, after {limit} s");
+                Verdict::new(Decision::TimedOut, false, format!("{why}: the clean-up goes on without it"))
+                    .because(case.word.to_string())
+                    .then("the starter exits and kills the hook")
+            }
+            (None, Some(waits)) => {
+                let next = format!("after {} s the starter goes on without it", waits.as_secs_f64());
+                Verdict::new(Decision::StillRunning, false, "the clean-up waits for it")
+                    .because(format!("no answer within {seconds:.1} s"))
+                    .then(next)
+            }
+            (None, None) => Verdict::new(
+                Decision::StillRunning,
+                false,
+                "the clean-up waits for it, and the slot is blocked",
+            )
+            .because(forever),
+        },
+        HookType::ShadowPrepareJob => match (limit, case.caller_waits) {
+            (None, Some(waits)) => {
+                let next = format!("after {} s it gives up: job not started", waits.as_secs_f64());
+                Verdict::new(Decision::StillRunning, false, "the shadow waits for it")
+                    .because(format!("no answer within {seconds:.1} s"))
+                    .then(next)
+            }
+            (limit, _) => {
+                let (decision, why) = match limit {
+                    Some(limit) => {
+                        (Decision::TimedOut, format!("Timed out waiting for hook to exit, after {limit} s"))
+                    }
+                    None => (Decision::StillRunning, forever),
+                };
+                Verdict::new(decision, false, "the shadow gives up: job not started")
+                    .because(why)
+                    .then("the job goes back to idle and is tried again")
+            }
+        },
+        HookType::TranslateJob => Verdict::new(
+            Decision::StillRunning,
+            false,
+            "the job stays claimed, each poll asks again and is refused",
+        )
+        .because(forever)
+        .then("removal of the source job is not noticed meanwhile"),
+        HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
+            Verdict::new(Decision::StillRunning, false, "the job stays in its state").because(forever)
+        }
+    }
+}
