@@ -29,7 +29,7 @@ use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree, UnaryOp};
 
 use active::Active;
 use budget::Budget;
-pub(crate) use call::{Call, Function, Functions};
+pub(crate) use call::{Call, Entry, Function, Functions};
 
 /// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
 /// count calls of functions and overflows its stack instead.

@@ -13,6 +13,9 @@ use crate::syntax::tree::{NodeId, Tree};
 /// What a function is.
 pub(crate) type Function = for<'e, 'a> fn(&mut Call<'e, 'a>) -> Evaluated<'a>;
 
+/// A function under its name; case does not matter. Aliases are entries of their own.
+pub(crate) type Entry = (&'static str, Function);
+
 /// The functions by their numbers. The evaluator is given them, as they stand above it.
 pub(crate) type Functions = &'static [Option<Function>];
 

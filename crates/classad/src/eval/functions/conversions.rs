@@ -1,7 +1,7 @@
 //! Conversions between types (reference: `convertValueTo...Value`, value.cpp).
 
-use super::{Call, Entry};
 use crate::eval::computed::{Computed, Evaluated};
+use crate::eval::evaluator::{Call, Entry};
 use crate::syntax::numbers;
 use crate::text::caseless;
 

@@ -1,10 +1,10 @@
 //! Functions that take expressions rather than values (reference: fnCall.cpp, compat_classad.cpp).
 
-use super::{Call, Entry};
 use crate::ad::unparse::{self, Form};
 use crate::eval::binding::{Bound, Wanted};
 use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use crate::eval::evaluator::At;
+use crate::eval::evaluator::{Call, Entry};
 use crate::eval::scope::{AdRef, Scope};
 use crate::eval::walk;
 use crate::regex::{Options, Search};

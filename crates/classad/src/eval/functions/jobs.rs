@@ -1,7 +1,7 @@
 //! Arguments, environments and accounts (reference: compat_classad.cpp).
 
-use super::{Call, Entry};
 use crate::eval::computed::{Computed, Evaluated, Failure};
+use crate::eval::evaluator::{Call, Entry};
 use crate::text::arguments;
 use crate::text::environment::Environment;
 

@@ -1,7 +1,7 @@
 //! Functions over lists (reference: fnCall.cpp).
 
-use super::{Call, Entry};
 use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure};
+use crate::eval::evaluator::{Call, Entry};
 use crate::eval::operators;
 use crate::syntax::tree::BinaryOp;
 

@@ -1,8 +1,8 @@
 //! Rounding, powers, steps and chance (reference: `doRound`, `doMath2`, `random`, fnCall.cpp).
 
 use super::conversions::real_of;
-use super::{Call, Entry};
 use crate::eval::computed::{Computed, Evaluated, Failure};
+use crate::eval::evaluator::{Call, Entry};
 use crate::syntax::numbers;
 
 pub(super) const TABLE: &[Entry] = &[

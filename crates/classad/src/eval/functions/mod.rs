@@ -1,10 +1,10 @@
 //! The functions of the language (fnCall.cpp).
 //!
-//! A function is a Rust function that is handed a [`Call`]: its arguments not yet evaluated, the place they stand in,
+//! A function is a Rust function that is handed a [`Call`](crate::eval::evaluator::Call): its arguments not yet evaluated, the place they stand in,
 //! and the evaluator. It evaluates what it needs, in the order it wants, and gives a value; `Err(Failure)` means that
 //! the whole evaluation fails (`ExprTree::Evaluate`, exprTree.cpp), which few functions do. An argument's failure is passed on with `?`.
-//! Texts, lists and ads that a function makes are given to the evaluation's arena: [`Call::text`], [`Call::list`],
-//! [`Call::ad`]. Each file of this room has one subject and a table of its own, which [`TABLES`] collects:
+//! Texts, lists and ads that a function makes are given to the evaluation's arena: `Call::text`, `Call::list`,
+//! `Call::ad`. Each file of this room has one subject and a table of its own, which [`TABLES`] collects:
 //!
 //! ```text
 //! pub(super) const TABLE: &[Entry] = &[("isUndefined", |call| call.test(|value| value.is_undefined()))];
@@ -26,11 +26,8 @@ mod versions;
 
 use std::sync::LazyLock;
 
-use crate::eval::evaluator::{Call, Function, Functions};
+use crate::eval::evaluator::{Entry, Function, Functions};
 use crate::syntax::function_names;
-
-/// A function under its name; case does not matter. Aliases are entries of their own.
-pub(crate) type Entry = (&'static str, Function);
 
 /// All functions by subject.
 const TABLES: &[&[Entry]] = &[

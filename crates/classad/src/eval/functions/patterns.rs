@@ -1,8 +1,9 @@
 //! Regular expressions (reference: `regexp_helper`, fnCall.cpp).
 
 use super::substitute::{Extent, substitute};
-use super::{Call, Entry, tokens};
+use super::tokens;
 use crate::eval::computed::{Computed, Evaluated, Failure};
+use crate::eval::evaluator::{Call, Entry};
 use crate::regex::{Literal, Options};
 
 pub(super) const TABLE: &[Entry] = &[

@@ -1,7 +1,8 @@
 //! Lists within strings (reference: compat_classad.cpp, fnCall.cpp).
 
-use super::{Call, Entry, tokens};
+use super::tokens;
 use crate::eval::computed::{Computed, Evaluated, Failure};
+use crate::eval::evaluator::{Call, Entry};
 use crate::syntax::numbers;
 use crate::text::caseless;
 

@@ -3,8 +3,8 @@
 use super::conversions::int32;
 use super::tokens;
 use super::versions::natural_cmp;
-use super::{Call, Entry};
 use crate::eval::computed::{Computed, Evaluated};
+use crate::eval::evaluator::{Call, Entry};
 use crate::text::caseless;
 
 pub(super) const TABLE: &[Entry] = &[

@@ -1,9 +1,9 @@
 //! Times and dates (reference: fnCall.cpp, util.cpp).
 
 use super::conversions::int32;
-use super::{Call, Entry};
 use crate::ad::ClassAd;
 use crate::eval::computed::{Computed, Evaluated, Failure};
+use crate::eval::evaluator::{Call, Entry};
 use crate::syntax::times::{self, Civil};
 use crate::syntax::{AbsTime, numbers};
 use crate::text::strftime::{BrokenDown, strftime};

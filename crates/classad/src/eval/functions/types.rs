@@ -1,7 +1,7 @@
 //! Tests of types, and the choice between two values (reference: fnCall.cpp).
 
-use super::Entry;
 use crate::eval::computed::{Computed, Evaluated};
+use crate::eval::evaluator::{Call, Entry};
 
 pub(super) const TABLE: &[Entry] = &[
     ("isUndefined", |call| call.test(Computed::is_undefined)),
@@ -18,7 +18,7 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 /// Evaluates the branch that the condition chooses, and only that.
-fn if_then_else<'a>(call: &mut super::Call<'_, 'a>) -> Evaluated<'a> {
+fn if_then_else<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     if call.count() != 3 {
         return Ok(Computed::Error);
     }
