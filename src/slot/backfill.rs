@@ -1,57 +1,21 @@
 //! Backfill: a client of BOINC runs on slots that nobody claims, one for the whole machine (`boinc_mgr.cpp`,
 //! `ResState::set_destination` and `starterExited`).
 
-use std::collections::BTreeSet;
-
-use super::claim::Ending;
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
-use super::interface::{Action, SlotKey, StarterCall, StarterId, StarterSignal};
+use super::interface::{Action, StarterCall, StarterId, StarterSignal};
+use super::kept::backfill::{Backfill, Client};
+use super::kept::claim::Ending;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::transition::Change;
 use crate::quirks::Quirk;
-use crate::time::Tick;
 
 /// The name that the client goes by in messages, and its keyword in the configuration of the starter.
 pub const BOINC: &str = "boinc";
 
-/// The client, and the slots that it works for.
-#[derive(Default)]
-pub(super) struct Backfill {
-    client: Option<Client>,
-    slots: BTreeSet<SlotKey>,
-}
-
-struct Client {
-    id: StarterId,
-    runs: bool,
-    ending: Ending,
-    /// Of one that cannot run: when it has ended by itself.
-    dies: Option<Tick>,
-}
-
 /// How long a client takes that finds nobody to run as.
 const DEAD_AFTER: std::time::Duration = std::time::Duration::from_millis(10);
-
-impl Backfill {
-    pub(super) fn is_active(&self) -> bool {
-        self.client.is_some()
-    }
-
-    /// When a client that cannot run has ended.
-    pub(super) fn dies_at(&self) -> Option<Tick> {
-        self.client.as_ref()?.dies
-    }
-
-    /// When the next step of ending the client is due.
-    pub(super) fn ending_at(&self) -> Option<Tick> {
-        match self.client.as_ref()?.ending {
-            Ending::Hard { until } => Some(until),
-            Ending::No | Ending::Soft { .. } => None,
-        }
-    }
-}
 
 impl Core {
     /// The client is killed, and everything below it when it does not end.

@@ -2,27 +2,11 @@
 //! `startd_bench_job_mgr.cpp`).
 
 use super::core::Core;
-use super::cron_ads::CronAds;
 use super::execution_point::ExecutionPoint;
-use super::interface::{Action, SlotKey};
+use super::interface::Action;
 use super::single::Slot;
 use super::state::{Activity, State};
-use crate::quirks::{Quirk, Quirks};
-
-/// What benchmarks have published, and which slot has them run.
-pub(super) struct Benchmarks {
-    /// What they print, for all slots.
-    pub ads: CronAds,
-    /// When all of them had ended last; 0 before the first time.
-    pub last: i64,
-    running: Option<SlotKey>,
-}
-
-impl Benchmarks {
-    pub(super) fn new(quirks: Quirks) -> Self {
-        Benchmarks { ads: CronAds::new(quirks), last: 0, running: None }
-    }
-}
+use crate::quirks::Quirk;
 
 impl Slot {
     /// At each look at Unclaimed: RunBenchmarks.

@@ -6,15 +6,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::backfill::Backfill;
-use super::benchmarks::Benchmarks;
-use super::claim::{Claim, Kind};
 use super::claim_id::ClaimId;
 use super::cron_ads::CronAds;
-use super::drain::Drain;
 use super::interface::{AcceptedJob, Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
-use super::lazy::Lazy;
-use super::power::Power;
+use super::kept::alarm::Alarm;
+use super::kept::backfill::Backfill;
+use super::kept::benchmarks::Benchmarks;
+use super::kept::claim::{Claim, Kind};
+use super::kept::drain::Drain;
+use super::kept::grid::Grid;
+use super::kept::lazy::Lazy;
+use super::kept::power::Power;
 use super::resources::Offline;
 use super::settings::Settings;
 use super::wants::Wants;
@@ -203,7 +205,7 @@ impl Core {
     /// A timer of the daemon that runs out so long from now.
     pub(super) fn alarm(&self, after: Duration) -> Alarm {
         let seconds = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
-        Alarm { at: self.now.tick().plus(after), second: self.now.epoch().saturating_add(seconds) }
+        Alarm::ending(self.now.tick().plus(after), self.now.epoch().saturating_add(seconds))
     }
 
     /// The same `seconds` from now; a negative number counts as 0.
@@ -214,6 +216,13 @@ impl Core {
     /// Whether a timer has run out.
     pub(super) fn is_due(&self, alarm: Option<Alarm>) -> bool {
         alarm.is_some_and(|alarm| alarm.is_due(self.now, self.quirks()))
+    }
+
+    /// Polls and updates as they stand.
+    pub(super) fn grid(&self) -> Grid {
+        let Settings { polling_interval, update_interval, .. } = *self.settings;
+        let poll = (self.poll_at, self.polls_from, polling_interval);
+        Grid::new(self.now, [poll, (self.update_at, self.updates_from, update_interval)])
     }
 
     /// The instant `seconds` from now; a negative number counts as 0.
@@ -287,39 +296,6 @@ impl Core {
             self.polls_from = alarm.at.0;
             self.poll_at = Some(alarm);
         }
-    }
-}
-
-/// When a timer of the daemon runs out.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Alarm {
-    /// The instant at which it wakes.
-    pub at: Tick,
-    /// The second of the wall clock from which on it counts as run out.
-    second: i64,
-}
-
-impl Alarm {
-    /// One that ends then; `second` is the second of the wall clock.
-    pub(super) fn ending(at: Tick, second: i64) -> Self {
-        Alarm { at, second }
-    }
-
-    /// Those of the reference are in whole seconds: whatever wakes the daemon in the second in which one ends, it has run out
-    /// (s05, s14, s33).
-    fn is_due(self, now: Now, quirks: Quirks) -> bool {
-        self.at <= now.tick() || (quirks.has(Quirk::TimersWholeSeconds) && self.second <= now.epoch())
-    }
-
-    /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole seconds
-    /// that are left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time is over, and all
-    /// timers of a second together (s09).
-    pub(super) fn wakes(self, now: Now, quirks: Quirks) -> Tick {
-        if !quirks.has(Quirk::TimersWholeSeconds) {
-            return self.at;
-        }
-        let left = u64::try_from(self.second.saturating_sub(now.epoch())).unwrap_or(0);
-        now.tick().plus(Duration::from_secs(left))
     }
 }
 
@@ -432,32 +408,5 @@ impl DrainEstimate {
         ad.set("ExpectedMachineQuickDrainingBadput", self.quick_badput);
         ad.set("ExpectedMachineGracefulDrainingCompletion", self.graceful_completion);
         ad.set("ExpectedMachineQuickDrainingCompletion", self.quick_completion);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_timer_of_the_reference_ends_with_the_second() {
-        let at = |milliseconds| Now::at_epoch(100).plus(Duration::from_millis(milliseconds));
-        let alarm = Alarm { at: at(1900).tick(), second: 101 };
-        let due = |now, quirks| alarm.is_due(now, quirks);
-        assert!(!due(at(999), Quirks::Reference) && due(at(1000), Quirks::Reference));
-        assert!(!due(at(1899), Quirks::None) && due(at(1900), Quirks::None));
-    }
-
-    #[test]
-    fn a_timer_of_the_reference_sleeps_for_whole_seconds_from_whatever_woke_the_daemon() {
-        let at = |hundredths: u64| Now::at_epoch(1000).plus(Duration::from_millis(hundredths * 10));
-        // Five seconds, set at .05.
-        let alarm = Alarm { at: at(505).tick(), second: at(505).epoch() };
-        for (woken, wakes) in [(5, 505), (105, 505), (390, 590), (301, 501), (499, 599)] {
-            assert_eq!(alarm.wakes(at(woken), Quirks::Reference), at(wakes).tick(), "woken at {woken}");
-            assert_eq!(alarm.wakes(at(woken), Quirks::None), at(505).tick());
-        }
-        assert!(alarm.is_due(at(501), Quirks::Reference) && !alarm.is_due(at(501), Quirks::None));
-        assert!(!alarm.is_due(at(499), Quirks::Reference));
     }
 }

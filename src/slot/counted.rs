@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::execution_point::ExecutionPoint;
 use super::interface::SlotKey;
-use super::rest::Passed;
+use super::kept::rest::Passed;
 use crate::time::{Now, Tick};
 
 impl ExecutionPoint {

@@ -2,9 +2,9 @@
 
 use bstr::ByteSlice;
 
+use super::clause::{Clause, shortened, values_in};
 use super::core::Core;
 use super::devices::{Constraint, Devices};
-use super::explain::{Clause, shortened, values_in};
 use super::resources::Amounts;
 use super::single::Slot;
 use super::unfit::Unfit;

@@ -1,140 +1,17 @@
 //! Draining: all jobs leave, and nothing new comes, until it is cancelled (`ResMgr::startDraining`).
 
 use super::core::Core;
+use super::drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, Shutdown, StarterId, VacateReason};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
-use crate::classad::{ClassAd, Expr, Value};
+use crate::classad::{Expr, Value};
 use crate::quirks::Quirk;
 
 /// The vacate code of draining.
 const DRAINING: i32 = 1014;
-
-/// How fast jobs have to leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DrainSpeed {
-    /// Retirement and vacate time are honoured, the slots' retirement coordinated.
-    Graceful,
-    /// Vacate time is honoured.
-    Quick,
-    /// Neither.
-    Fast,
-}
-
-/// What comes when all slots are drained.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DrainCompletion {
-    /// They stay so.
-    #[default]
-    Nothing,
-    /// They take jobs again.
-    Resume,
-    /// The execution point ends.
-    Exit,
-    /// It ends and begins anew.
-    Restart,
-    /// It reads its configuration, and slots take jobs again.
-    Reconfigure,
-}
-
-/// What is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DrainRequest {
-    /// How fast.
-    pub speed: DrainSpeed,
-    /// Why, for DrainReason.
-    pub reason: String,
-    /// Who asks, where that is known.
-    pub by: String,
-    /// What comes when all slots are drained.
-    pub completion: DrainCompletion,
-    /// What has to be true in each slot's ad; else nothing is drained.
-    pub check: Option<Expr>,
-    /// START meanwhile, of a graceful drain: DEFAULT_DRAINING_START_EXPR without.
-    pub start: Option<Expr>,
-}
-
-impl DrainRequest {
-    /// A drain without conditions.
-    pub fn new(speed: DrainSpeed, reason: &str) -> Self {
-        let (reason, by) = (reason.to_owned(), String::new());
-        DrainRequest { speed, reason, by, completion: DrainCompletion::Nothing, check: None, start: None }
-    }
-}
-
-/// A drain under way, for whoever looks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DrainStatus {
-    /// The number of the request.
-    pub id: u64,
-    /// What was asked for.
-    pub request: DrainRequest,
-    /// When it began, in epoch seconds.
-    pub since: i64,
-    /// When all slots will be drained as far as one can say now, in epoch seconds; none if they are.
-    pub until: Option<i64>,
-    /// How many slots are drained.
-    pub drained: i64,
-}
-
-/// A drain under way, and what earlier ones left.
-#[derive(Default)]
-pub(super) struct Drain {
-    present: Option<DrainRequest>,
-    /// START of slots that drain, as long as a job runs that was there before.
-    pub start: Option<Expr>,
-    /// Number of the present or last accepted request.
-    id: u64,
-    started: i64,
-    stopped: i64,
-    /// Cpu-seconds of jobs that had to leave.
-    badput: i64,
-    /// Cpu-seconds of slots that stood drained.
-    unclaimed: i64,
-    /// The longest retirement that any job has left, while all are to end together; 0 when there is nothing to wait for.
-    pub coordinated: i64,
-    /// How many slots are in Drained.
-    pub drained: i64,
-    /// Whether the slots' MaxJobRetirementTime is 0 instead of what the configuration says.
-    pub no_retirement: bool,
-}
-
-impl Drain {
-    pub(super) fn is_on(&self) -> bool {
-        self.present.is_some()
-    }
-
-    fn is_graceful(&self) -> bool {
-        self.present.as_ref().is_some_and(|request| request.speed == DrainSpeed::Graceful)
-    }
-
-    pub(super) fn publish(&self, ad: &mut ClassAd) {
-        match &self.present {
-            Some(request) => {
-                ad.set("Draining", true);
-                ad.set("DrainReason", request.reason.as_str());
-                ad.set("DrainingRequestId", self.id.to_string());
-            }
-            None => {
-                for name in ["Draining", "DrainReason", "DrainingRequestId"] {
-                    ad.remove(name);
-                }
-            }
-        }
-        for (name, value) in [
-            ("LastDrainStartTime", self.started),
-            ("LastDrainStopTime", self.stopped),
-            ("TotalMachineDrainingBadput", self.badput),
-            ("TotalMachineDrainingUnclaimedTime", self.unclaimed),
-        ] {
-            if value != 0 {
-                ad.set(name, value);
-            }
-        }
-    }
-}
 
 impl Slot {
     /// Counts what a job that has to leave for a drain has used in vain.

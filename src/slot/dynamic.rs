@@ -264,7 +264,7 @@ impl ExecutionPoint {
         let mut names: Vec<String> = ROLLUP.iter().map(|name| (*name).to_owned()).collect();
         names.extend(["Cpus", "Memory", "Disk"].map(str::to_owned));
         names.extend(settings.resource_tags.iter().cloned());
-        let listed = settings.rollup_attributes.iter().map(|name| super::claim::lossy(name.as_bytes()));
+        let listed = settings.rollup_attributes.iter().map(|name| super::kept::claim::lossy(name.as_bytes()));
         names.extend(listed);
         let parents: Vec<u32> = self
             .slots

@@ -1,8 +1,8 @@
 //! How a job is made to leave, and how long it has (`Resource.cpp`, `Starter.cpp`).
 
-use super::claim::{Claim, Ending, Phase};
 use super::core::Core;
 use super::interface::{Action, StarterSignal, VacateReason};
+use super::kept::claim::{Claim, Ending, Phase};
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::transition::Change;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHasher;
 
-use super::claim::{Claim, Kind};
 use super::claim_id::ClaimId;
 use super::core::Core;
 use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{Fetched, add_requests, read_fetched};
 use super::interface::{AcceptedJob, Action, HookCall, HookRun, Notice, SlotHook, SlotKey, job_id};
+use super::kept::claim::{Claim, Kind};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};

@@ -5,7 +5,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::explain;
+use super::clause::{plain, values_in};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::hook::reply::{self, BadLine};
 use crate::quirks::{Quirk, Quirks};
@@ -212,7 +212,7 @@ pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     let (expr, value) = false_part(&context, slot, requirements, &mut path);
     let value = match value {
         Value::Bool(false) => "false".to_owned(),
-        other => explain::plain(&other),
+        other => plain(&other),
     };
     // The name below Requirements says more than Requirements itself.
     let name = if path.len() > 1 { &path[1] } else { &path[0] };
@@ -220,7 +220,7 @@ pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     if expr.as_attribute().is_some() {
         format!("{text} is {value}")
     } else {
-        let seen = explain::values_in(&context, &expr);
+        let seen = values_in(&context, &expr);
         let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
         format!("{name} is not true for this job: {} is {value}{seen}", shortened(text.as_bstr()))
     }

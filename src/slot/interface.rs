@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::claim_command::ClaimCommand;
 use super::claim_id::ClaimId;
-use super::command::ClaimCommand;
 use super::cron_ads::CronAds;
-use super::drain::DrainRequest;
-use super::power::SleepState;
+use super::drain_request::DrainRequest;
 use super::settings::Settings;
+use super::sleep_state::SleepState;
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context};
 use crate::hook::HookType;

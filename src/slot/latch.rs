@@ -1,25 +1,9 @@
 //! STARTD_LATCH_EXPRS: when attributes changed last, and to what (`Resource::evaluate_latches`).
 
 use super::core::Core;
+use super::kept::latch::{Latch, published};
 use super::single::Slot;
-use crate::classad::{AttrName, ClassAd};
-
-/// One watched attribute.
-#[derive(Clone, Debug)]
-pub(super) struct Latch {
-    name: AttrName,
-    /// What is published of it: its value, and when that changed.
-    published: [AttrName; 2],
-    /// Its last value; `None` when it was no number.
-    value: Option<i64>,
-    /// When that changed, in seconds since the epoch; `None` before the first change.
-    changed: Option<i64>,
-}
-
-/// The names under which a watched attribute publishes its value, and when that changed.
-pub(super) fn published(name: &AttrName) -> [AttrName; 2] {
-    ["Value", "Time"].map(|what| AttrName::from(format!("{name}{what}").as_str()))
-}
+use crate::classad::ClassAd;
 
 impl Slot {
     /// Looks at the watched attributes as they stand in the live ad.

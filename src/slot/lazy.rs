@@ -15,9 +15,10 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::execution_point::ExecutionPoint;
-use super::grid::Grid;
-use super::interface::{HookRun, SlotKey, StarterId};
-use super::rest::{NOW, Passed, back};
+use super::interface::{HookRun, SlotKey};
+use super::kept::grid::Grid;
+use super::kept::lazy::Lazy;
+use super::kept::rest::{NOW, Passed, back};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::State;
@@ -26,45 +27,6 @@ use crate::classad::AttrName;
 use crate::classad::references::Names;
 use crate::quirks::Quirk;
 use crate::time::{Now, Tick};
-
-/// What is kept for all slots.
-pub(super) struct Lazy {
-    /// How long a FETCH_WORK takes.
-    pub fetch: Duration,
-    /// Whether fetches in vain are counted only.
-    pub counts: bool,
-    /// The last poll or update that was made or passed over.
-    pub last: Now,
-    /// From which second on each slot is to be looked at.
-    looks: BinaryHeap<Reverse<(i64, SlotKey)>>,
-    /// When each slot has something to do by itself.
-    timers: BinaryHeap<Reverse<(Tick, SlotKey)>>,
-    /// Slots that the present event concerns.
-    touched: Vec<SlotKey>,
-    all_touched: bool,
-    /// The polls as they were at the end of the last step.
-    pub grid: Grid,
-    /// How many slots are looked at in polls.
-    polled: usize,
-    /// The moment whose timers have had their turn.
-    pub timers_over: Tick,
-    /// Slots that ask in vain, since they were last told of.
-    pub waiting: Vec<(SlotKey, Tick, u32)>,
-    /// Fetches that were counted only.
-    pub silent: u64,
-    /// Which slot a call or a starter belongs to.
-    pub fetches: FxHashMap<HookRun, SlotKey>,
-    pub starters: FxHashMap<StarterId, SlotKey>,
-    /// When something is due next.
-    pub next: Option<Tick>,
-}
-
-impl Lazy {
-    /// The present event concerns this slot.
-    pub(super) fn concern(&mut self, key: SlotKey) {
-        self.touched.push(key);
-    }
-}
 
 impl ExecutionPoint {
     /// Looks only where something has changed, from the start on. `asked` are all attributes that anybody may ask for: no others are
@@ -84,7 +46,8 @@ impl ExecutionPoint {
         self.core.wants = wants;
         self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
         let Some(fetch) = fetch else { return };
-        let published: Vec<AttrName> = settings.latches.iter().flat_map(super::latch::published).collect();
+        let published: Vec<AttrName> =
+            settings.latches.iter().flat_map(super::kept::latch::published).collect();
         let is_there = |slot: &Slot| published.iter().any(|name| slot.live.get(name.clone()).is_some());
         self.core.latches_apart = !self.slots.values().any(is_there);
         self.core.lazy = Some(Box::new(Lazy {
@@ -120,7 +83,7 @@ impl ExecutionPoint {
 
     /// Before an event: polls and updates at which nobody had to look are passed over.
     pub(super) fn pass(&mut self) {
-        let grid = Grid::of(&self.core);
+        let grid = self.core.grid();
         let now = self.core.now;
         let Some(lazy) = &mut self.core.lazy else { return };
         lazy.touched.clear();
@@ -132,7 +95,7 @@ impl ExecutionPoint {
             lazy.last = back(now, ago);
             self.core.current_time = lazy.last.epoch();
         }
-        grid.advance(now.tick(), &mut self.core);
+        grid.advance(now.tick(), [&mut self.core.poll_at, &mut self.core.update_at]);
     }
 
     /// An event concerns the slots of this number: they are as they would be, and are looked at at the next poll.
@@ -181,7 +144,7 @@ impl ExecutionPoint {
 
     /// After an event: when the slots that it concerned are looked at next, and what they do by themselves.
     pub(super) fn note_changes(&mut self) {
-        let grid = Grid::of(&self.core);
+        let grid = self.core.grid();
         let Some(mut lazy) = self.core.lazy.take() else { return };
         if !grid.is_same_as(&lazy.grid) {
             // The polls that rested slots would have seen are others from now on.
@@ -241,7 +204,7 @@ impl ExecutionPoint {
 
     /// When something is due, as far as it is known without looking at all slots.
     fn lazy_wake(&mut self) -> Option<Tick> {
-        let grid = Grid::of(&self.core);
+        let grid = self.core.grid();
         let poll_at = self.core.poll_at.map(|alarm| alarm.at);
         let update_at = self.core.update_at.map(|alarm| alarm.at);
         let ExecutionPoint { core, slots, .. } = self;
@@ -447,7 +410,7 @@ impl ExecutionPoint {
 
     /// Whether a slot asks for work now. Of one that asks in vain the calls up to now are over first.
     pub(super) fn asks_now(&mut self, key: SlotKey) -> bool {
-        let grid = Grid::of(&self.core);
+        let grid = self.core.grid();
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return false };
         if let Some(lazy) = core.lazy.as_deref_mut().filter(|_| slot.rest.in_vain) {

@@ -7,8 +7,9 @@ mod administrator;
 mod asked;
 mod backfill;
 mod benchmarks;
-mod claim;
+mod claim_command;
 mod claim_id;
+mod clause;
 mod command;
 pub mod configure;
 mod conflicts;
@@ -21,6 +22,7 @@ pub mod cron_schedule;
 mod device_choice;
 mod devices;
 mod drain;
+mod drain_request;
 mod dynamic;
 mod ending;
 mod evict;
@@ -28,9 +30,9 @@ mod execution_point;
 mod explain;
 mod fetch;
 mod fetch_verdict;
-mod grid;
 mod interface;
 mod internal_ad;
+mod kept;
 mod latch;
 mod layout;
 mod lazy;
@@ -45,6 +47,7 @@ mod rest;
 mod settings;
 mod shares;
 mod single;
+mod sleep_state;
 mod slot_ad;
 mod slots;
 mod state;
@@ -58,14 +61,15 @@ mod watch;
 
 pub use asked::asked;
 pub use backfill::BOINC;
+pub use claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use claim_id::ClaimId;
-pub use command::{ClaimCommand, ClaimRequest, Deactivation};
+pub use clause::Clause;
 pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of};
 pub use cron_merge::{merge, merges_into};
 pub use devices::{Constraint, Devices, Nesting};
-pub use drain::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
+pub use drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 pub use execution_point::ExecutionPoint;
-pub use explain::{Asked, Clause, Offer, consider_ad};
+pub use explain::{Asked, Offer, consider_ad};
 pub use fetch_verdict::{
     FetchDecision, FetchVerdict, Fetched, add_keyword, add_requests, fetch_verdict, is_static, read_fetched,
     why_refused,
@@ -76,14 +80,14 @@ pub use interface::{
 };
 pub use internal_ad::internal_ad;
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};
-pub use power::{PowerSettings, SleepState, SleepStates};
 pub use recovery::{Record, note, recover};
 pub use resources::{Amounts, Custom};
 pub use settings::{
-    Backfilling, BenchmarkSettings, Broken, CronSettings, ImageCacheSettings, Limits, Requirements, Settings,
-    SlotHooks, SlotKind, SlotPlan,
+    Backfilling, BenchmarkSettings, Broken, CronSettings, ImageCacheSettings, Limits, PowerSettings,
+    Requirements, Settings, SlotHooks, SlotKind, SlotPlan,
 };
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
+pub use sleep_state::{SleepState, SleepStates};
 pub use state::{Activity, State};
 pub use unfit::Unfit;
 pub use wants::{Minds, minds};

@@ -1,118 +1,13 @@
 //! Sleep: HIBERNATE of all slots, looked at every HIBERNATE_CHECK_INTERVAL (`ResMgr::checkHibernate`, `hibernator.cpp`).
 
-use std::time::Duration;
-
-use super::core::{Alarm, Core};
+use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, VacateReason};
-use crate::classad::ClassAd;
+use super::sleep_state::SleepState;
 use crate::quirks::Quirk;
 
 /// The machine hibernates (`condor_holdcodes.h`).
 const HIBERNATES: i32 = 1016;
-
-/// How deep a machine sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SleepState {
-    /// Standby.
-    S1,
-    /// Standby, deeper.
-    S2,
-    /// Suspended to memory.
-    S3,
-    /// Suspended to disk.
-    S4,
-    /// Off.
-    S5,
-}
-
-impl SleepState {
-    /// All of them, the lightest first.
-    const ALL: [(SleepState, &'static str, &'static [&'static str]); 5] = [
-        (SleepState::S1, "S1", &["1", "standby", "sleep"]),
-        (SleepState::S2, "S2", &["2"]),
-        (SleepState::S3, "S3", &["3", "ram", "mem", "suspend"]),
-        (SleepState::S4, "S4", &["4", "disk", "hibernate"]),
-        (SleepState::S5, "S5", &["5", "shutdown", "off"]),
-    ];
-
-    /// By one of its names, in any case; every other text is no sleep.
-    pub fn read(text: &str) -> Option<Self> {
-        let is = |name: &str| name.eq_ignore_ascii_case(text);
-        let found =
-            Self::ALL.iter().find(|(_, name, others)| is(name) || others.iter().any(|other| is(other)));
-        found.map(|(state, ..)| *state)
-    }
-
-    /// Its name in ads.
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
-    /// Its number, from 1.
-    pub fn level(self) -> i64 {
-        self as i64 + 1
-    }
-}
-
-/// What this machine can do about sleep.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SleepStates {
-    /// The states that it knows.
-    pub supported: Vec<SleepState>,
-    /// What else the program that knows them says: HibernationMethod, HibernationRawMask.
-    pub method: Option<String>,
-}
-
-/// Sleep as configured.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PowerSettings {
-    /// HIBERNATE_CHECK_INTERVAL; nothing is looked at without.
-    pub interval: Option<Duration>,
-    /// Whether a packet wakes the machine (IsWakeAble).
-    pub wakeable: bool,
-    /// HIBERNATION_OVERRIDE_WOL: it sleeps though nobody can wake it through the network.
-    pub unwakeable: bool,
-    /// Whether it may really sleep (`--allow-hibernate`).
-    pub allowed: bool,
-    /// What the machine can do.
-    pub states: SleepStates,
-}
-
-impl PowerSettings {
-    /// What stands in every ad of a machine that is awake.
-    pub(super) fn publish(&self, ad: &mut ClassAd) {
-        if self.states.supported.is_empty() {
-            return;
-        }
-        let names: Vec<&str> = self.states.supported.iter().map(|state| state.name()).collect();
-        ad.set("HibernationSupportedStates", names.join(","));
-        ad.set("CanHibernate", true);
-        if let Some(method) = &self.states.method {
-            ad.set("HibernationMethod", method.as_str());
-        }
-    }
-}
-
-/// Where it stands.
-#[derive(Default)]
-pub(super) struct Power {
-    pub check_at: Option<Alarm>,
-    /// The state that it is in, or goes to.
-    pub asleep: Option<SleepState>,
-    /// What was told of what does not come to pass, as long as it stays so.
-    told: Option<String>,
-}
-
-impl Power {
-    /// Over the attributes of a machine that is awake.
-    pub(super) fn publish(&self, ad: &mut ClassAd) {
-        if let Some(state) = self.asleep {
-            ad.set("HibernationLevel", state.level());
-            ad.set("HibernationState", state.name());
-        }
-    }
-}
 
 impl Core {
     /// The next look is one interval away, if there is any.
@@ -211,21 +106,5 @@ impl ExecutionPoint {
         }
         self.refresh_all();
         self.core.start_polling();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn states_have_many_names() {
-        for (text, level) in [("RAM", 3), ("4", 4), ("standby", 1), ("s2", 2), ("Off", 5)] {
-            assert_eq!(SleepState::read(text).map(SleepState::level), Some(level), "{text}");
-        }
-        for text in ["NONE", "0", "", "S6", "deep"] {
-            assert_eq!(SleepState::read(text), None, "{text}");
-        }
-        assert_eq!(SleepState::S4.name(), "S4");
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::claim::Kind;
 use super::execution_point::ExecutionPoint;
 use super::interface::{AcceptedJob, HookCall, HookRun, SlotHook};
+use super::kept::claim::Kind;
 use super::text;
 use crate::classad::ClassAd;
 use crate::quirks::Quirk;

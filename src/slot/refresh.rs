@@ -178,7 +178,7 @@ impl ExecutionPoint {
                     }
                     expr = Expr::literal(value);
                 }
-                let name = format!("{}_{}", slot.id, super::claim::lossy(name.as_bytes()));
+                let name = format!("{}_{}", slot.id, super::kept::claim::lossy(name.as_bytes()));
                 shared.push((name, expr));
             }
         }

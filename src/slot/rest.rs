@@ -4,81 +4,15 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::fetch::DEFAULT_DELAY;
-use super::grid::Grid;
-use super::lazy::Lazy;
+use super::kept::grid::Grid;
+use super::kept::lazy::Lazy;
+use super::kept::rest::{NOW, Passed, back};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
-use super::watch::{ALWAYS, Moving};
+use super::watch::Moving;
 use crate::classad::Value;
 use crate::time::{Now, Tick};
-
-/// What is kept of one slot.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rest {
-    /// Until this second nothing can be different; at once after an event.
-    pub until: i64,
-    /// The second that stands for it in the list of looks.
-    pub listed: Option<i64>,
-    /// When its ad was made, on the clock that never jumps.
-    pub made: u64,
-    /// Whether it asks for work in vain.
-    pub in_vain: bool,
-    /// Whether it will not ask before it is looked at again: START is false.
-    pub unwilling: bool,
-    /// Counts rests.
-    pub turn: u32,
-    pub is_polled: bool,
-    /// What stands in the calendar of timers.
-    pub timer: Option<Tick>,
-}
-
-/// Up to when a slot that rests is made up for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Passed {
-    pub now: Now,
-    /// Whether it would have seen a poll of this moment, or the end of its timer in it, too.
-    pub polled: bool,
-}
-
-impl Passed {
-    /// Before anything of this moment.
-    pub(super) fn before(now: Now) -> Self {
-        Passed { now, polled: false }
-    }
-}
-
-/// Look at once.
-pub(super) const NOW: i64 = i64::MIN;
-
-impl Rest {
-    /// What is to be put into the list of looks, unless that stands there.
-    pub(super) fn enlist(&mut self) -> Option<i64> {
-        let is_new = self.until != ALWAYS && self.listed.replace(self.until) != Some(self.until);
-        is_new.then_some(self.until)
-    }
-
-    /// It was taken out of the list of looks; returns whether it still counts.
-    pub(super) fn delist(&mut self, until: i64) -> bool {
-        self.listed = self.listed.filter(|listed| *listed != until);
-        self.until == until
-    }
-}
-
-impl Default for Rest {
-    fn default() -> Self {
-        Rest {
-            until: NOW,
-            listed: None,
-            made: 0,
-            in_vain: false,
-            unwilling: false,
-            turn: 0,
-            is_polled: false,
-            timer: None,
-        }
-    }
-}
 
 impl Slot {
     /// Its job would stay whatever it was offered: RANK is the same for all jobs.
@@ -147,8 +81,8 @@ impl Slot {
             now,
             idle_grows: !(connected && somebody),
             pair: (self.state, self.activity),
-            runs: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Running),
-            is_suspended: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Suspended),
+            runs: claim.is_some_and(|claim| claim.phase == super::kept::claim::Phase::Running),
+            is_suspended: claim.is_some_and(|claim| claim.phase == super::kept::claim::Phase::Suspended),
             midnight: core.local_day_ends(now),
         }
     }
@@ -331,36 +265,12 @@ fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
-/// That long ago.
-pub(super) fn back(now: Now, by: Duration) -> Now {
-    let by = u64::try_from(by.as_micros()).unwrap_or(0);
-    Now {
-        wall_us: now.wall_us.saturating_sub_unsigned(by),
-        monotonic_us: now.monotonic_us.saturating_sub(by),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::slot::SlotKey;
-    use crate::slot::core::Alarm;
+    use crate::slot::kept::alarm::Alarm;
     use crate::slot::lazy::tests::point;
-
-    #[test]
-    fn a_slot_stands_in_the_list_of_looks_once() {
-        let mut rest = Rest::default();
-        assert_eq!((rest.enlist(), rest.enlist()), (Some(NOW), None));
-        rest.until = 700;
-        assert_eq!((rest.enlist(), rest.enlist()), (Some(700), None));
-        // What stood there before counts no more, and what counts still stands there.
-        assert!(!rest.delist(NOW));
-        assert_eq!(rest.enlist(), None);
-        assert!(rest.delist(700));
-        assert_eq!(rest.enlist(), Some(700));
-        rest.until = ALWAYS;
-        assert_eq!(rest.enlist(), None);
-    }
 
     #[test]
     fn a_slot_asks_in_vain_only_while_each_fetch_is_like_the_last() {
@@ -395,7 +305,7 @@ mod tests {
         slot.rest.until = after(203_000).epoch();
         for (millis, asks) in [(202_900, false), (203_000, false), (203_050, true)] {
             point.core.now = after(millis);
-            let grid = Grid::of(&point.core);
+            let grid = point.core.grid();
             let slot = point.slots.get(&SlotKey::of(1)).unwrap();
             assert_eq!(slot.asks_now(&point.core, &grid), asks, "after {millis} ms");
         }

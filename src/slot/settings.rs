@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bstr::BString;
 
-use super::power::PowerSettings;
 use super::resources::Amounts;
+use super::sleep_state::SleepStates;
 use crate::classad::references::Names;
 use crate::classad::{AttrName, ClassAd};
 use crate::hook::cron_job::{AutoPublish, CronJob};
@@ -116,6 +116,36 @@ pub struct BenchmarkSettings {
     pub jobs: Vec<CronJob>,
     /// BENCHMARKS_MAX_JOB_LOAD: what all that run may make together.
     pub max_load: f64,
+}
+
+/// Sleep as configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PowerSettings {
+    /// HIBERNATE_CHECK_INTERVAL; nothing is looked at without.
+    pub interval: Option<Duration>,
+    /// Whether a packet wakes the machine (IsWakeAble).
+    pub wakeable: bool,
+    /// HIBERNATION_OVERRIDE_WOL: it sleeps though nobody can wake it through the network.
+    pub unwakeable: bool,
+    /// Whether it may really sleep (`--allow-hibernate`).
+    pub allowed: bool,
+    /// What the machine can do.
+    pub states: SleepStates,
+}
+
+impl PowerSettings {
+    /// What stands in every ad of a machine that is awake.
+    pub(super) fn publish(&self, ad: &mut ClassAd) {
+        if self.states.supported.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = self.states.supported.iter().map(|state| state.name()).collect();
+        ad.set("HibernationSupportedStates", names.join(","));
+        ad.set("CanHibernate", true);
+        if let Some(method) = &self.states.method {
+            ad.set("HibernationMethod", method.as_str());
+        }
+    }
 }
 
 /// ENABLE_BACKFILL with BACKFILL_SYSTEM = BOINC.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::claim::Claim;
-use super::conflicts::Conflict;
-use super::core::{Alarm, Core};
+use super::core::Core;
 use super::interface::{HookRun, SlotKey};
-use super::latch::Latch;
+use super::kept::alarm::Alarm;
+use super::kept::claim::Claim;
+use super::kept::conflict::Conflict;
+use super::kept::latch::Latch;
+use super::kept::rest::Rest;
 use super::resources::Amounts;
-use super::rest::Rest;
 use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan, without_requirements};
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context, Expr, Value};
@@ -97,7 +98,7 @@ pub(super) struct Slot {
 
     pub owner_load: f64,
     /// What its job uses.
-    pub load: super::load::SlotLoad,
+    pub load: super::kept::load::SlotLoad,
     /// Number of dynamic slots and when it changed last (partitionable slots).
     pub children: (i64, i64),
     /// Child... lists, made when dynamic slots were last looked at.
@@ -159,7 +160,7 @@ impl Slot {
             children: (0, core.now.epoch()),
             child_lists: ClassAd::new(),
         };
-        slot.current = Some(core.new_claim(super::claim::Kind::Offered));
+        slot.current = Some(core.new_claim(super::kept::claim::Kind::Offered));
         slot.rebuild(core);
         slot
     }

@@ -1,8 +1,8 @@
 //! What time brings: the first looks, polls, updates, leases, and when the next of them is due.
 
-use super::core::Alarm;
 use super::execution_point::ExecutionPoint;
 use super::interface::Shutdown;
+use super::kept::alarm::Alarm;
 use crate::quirks::Quirk;
 use crate::time::Tick;
 

@@ -1,8 +1,8 @@
 //! Changes of state and activity, and what leaving and entering them does (`ResState.cpp`).
 
-use super::claim::{Claim, Kind, Phase};
 use super::core::Core;
 use super::interface::{Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
+use super::kept::claim::{Claim, Kind, Phase};
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
@@ -278,8 +278,11 @@ impl Slot {
             backfill: false,
             accepted: claim.accepted,
         };
-        claim.starter =
-            Some(super::claim::Starter { id: starter, pid: None, ending: super::claim::Ending::No });
+        claim.starter = Some(super::kept::claim::Starter {
+            id: starter,
+            pid: None,
+            ending: super::kept::claim::Ending::No,
+        });
         claim.lease_ends = None;
         core.spawning += 1;
         core.out.push(Action::SpawnStarter(call));
@@ -371,7 +374,7 @@ impl Slot {
                 false => "a claim of the same rank was waiting",
             };
             self.current = self.waiting.take();
-            self.current.iter_mut().for_each(super::claim::Claim::wait_is_over);
+            self.current.iter_mut().for_each(super::kept::claim::Claim::wait_is_over);
             return Change::to(State::Claimed, Activity::Idle, reason);
         }
         if better {

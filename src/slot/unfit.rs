@@ -1,7 +1,7 @@
 //! Why a slot does not take a job: in one line, and as the conditions that are not true.
 
+use super::clause::{Clause, untrue};
 use super::core::Core;
-use super::explain::{Clause, untrue};
 use super::fetch_verdict::why_refused;
 use super::single::Slot;
 use crate::classad::{ClassAd, Context};
@@ -43,6 +43,14 @@ impl Slot {
         match &self.broken {
             Some(_) => Unfit { reason: self.in_one_line(&world, job), ..unfit },
             None => unfit,
+        }
+    }
+
+    /// The same in one line.
+    pub(super) fn in_one_line(&self, world: &dyn World, job: &ClassAd) -> String {
+        match &self.broken {
+            Some(broken) => format!("the slot is broken: {}", broken.reason),
+            None => why_refused(&self.live, job, world),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What can be seen of the execution point from outside.
 
-use super::claim::{Claim, Kind, Phase};
 use super::execution_point::ExecutionPoint;
 use super::interface::{Shutdown, SlotKey, Waits, job_id};
+use super::kept::claim::{Claim, Kind, Phase};
 use super::settings::{BenchmarkSettings, CronSettings, ImageCacheSettings, SlotKind};
 use super::single::Slot;
 use super::state::{Activity, State};

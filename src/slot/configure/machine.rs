@@ -6,7 +6,7 @@ use bstr::ByteSlice;
 
 use super::knobs::Knobs;
 use crate::classad::ClassAd;
-use crate::slot::power::SleepStates;
+use crate::slot::sleep_state::SleepStates;
 use crate::world::{Adapter, World};
 
 /// What the runner measured before the slots are made.

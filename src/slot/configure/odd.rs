@@ -2,8 +2,8 @@
 
 use super::knobs::Knobs;
 use crate::classad::{Expr, Value};
-use crate::slot::power::SleepState;
 use crate::slot::settings::SlotPlan;
+use crate::slot::sleep_state::SleepState;
 
 /// What people write for a truth value, which is the name of an attribute instead.
 const TRUTHS: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];

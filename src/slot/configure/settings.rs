@@ -11,8 +11,9 @@ use crate::classad::{AttrName, ClassAd, Expr, Value};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::slot::layout::LaidOut;
-use crate::slot::power::PowerSettings;
-use crate::slot::settings::{Backfilling, ImageCacheSettings, Limits, Settings, SlotKind, SlotPlan};
+use crate::slot::settings::{
+    Backfilling, ImageCacheSettings, Limits, PowerSettings, Settings, SlotKind, SlotPlan,
+};
 use crate::world::{Adapter, World};
 
 /// Settings, and what is odd about the configuration they come from.

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::claim_id::ClaimId;
-use super::command::ClaimRequest;
-use super::interface::{AcceptedJob, StarterId, VacateReason};
 use crate::classad::{ClassAd, Context, Value};
+use crate::slot::claim_command::ClaimRequest;
+use crate::slot::claim_id::ClaimId;
+use crate::slot::interface::{AcceptedJob, StarterId, VacateReason};
 use crate::time::{Now, Tick};
 use crate::world::World;
 
 /// How a claim came to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::slot) enum Kind {
     /// Offered to schedds; nobody has taken it.
     #[default]
     Offered,
@@ -25,7 +25,7 @@ pub(super) enum Kind {
 
 /// What a claim does; only time in Running and Suspended is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(in crate::slot) enum Phase {
     #[default]
     Unclaimed,
     Idle,
@@ -37,7 +37,7 @@ pub(super) enum Phase {
 
 /// How far the end of a starter was driven, and when the next step comes (`Starter.cpp`, timers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(in crate::slot) enum Ending {
     No,
     Soft { until: Tick },
     Hard { until: Tick },
@@ -45,7 +45,7 @@ pub(super) enum Ending {
 
 /// A starter that was asked for and has not ended.
 #[derive(Clone, Debug)]
-pub(super) struct Starter {
+pub(in crate::slot) struct Starter {
     pub id: StarterId,
     /// Absent until it is known to run.
     pub pid: Option<u32>,
@@ -54,7 +54,7 @@ pub(super) struct Starter {
 
 /// Seconds counted in one activation, or in the whole life of a claim.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
+pub(in crate::slot) struct Times {
     pub run: i64,
     pub suspend: i64,
 }
@@ -67,7 +67,7 @@ struct Negotiated {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Claim {
+pub(in crate::slot) struct Claim {
     pub id: ClaimId,
     pub kind: Kind,
     pub phase: Phase,
@@ -120,7 +120,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    pub(super) fn new(id: ClaimId, kind: Kind, now: Now) -> Self {
+    pub(in crate::slot) fn new(id: ClaimId, kind: Kind, now: Now) -> Self {
         Claim {
             id,
             kind,
@@ -135,7 +135,7 @@ impl Claim {
     }
 
     /// Is taken by a schedd for its job.
-    pub(super) fn take_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
+    pub(in crate::slot) fn take_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let ClaimRequest { job, lease, schedd, host, preempts: _ } = request;
         let context = Context::new(world).my(&job);
         self.owner = context.string("User").unwrap_or_default();
@@ -152,7 +152,7 @@ impl Claim {
     }
 
     /// Is taken by a schedd and waits for the end of another claim (`loadAccountingInfo`).
-    pub(super) fn wait_for_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
+    pub(in crate::slot) fn wait_for_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let owner = Context::new(world).my(&request.job).string("Owner");
         self.take_request(request, rank, world);
         self.owner = owner.unwrap_or_default();
@@ -161,14 +161,14 @@ impl Claim {
     }
 
     /// Has waited long enough (`accept_request_claim`).
-    pub(super) fn wait_is_over(&mut self) {
+    pub(in crate::slot) fn wait_is_over(&mut self) {
         if self.kind == Kind::Requested {
             self.owner = self.user.clone();
         }
     }
 
     /// Takes a fetched job.
-    pub(super) fn set_job(&mut self, job: ClassAd, rank: f64, world: &dyn World) {
+    pub(in crate::slot) fn set_job(&mut self, job: ClassAd, rank: f64, world: &dyn World) {
         let context = Context::new(world).my(&job);
         if let Some(lease) = context.int("JobLeaseDuration") {
             self.lease = lease;
@@ -184,11 +184,11 @@ impl Claim {
     }
 
     /// Whether a starter runs under it.
-    pub(super) fn is_active(&self) -> bool {
+    pub(in crate::slot) fn is_active(&self) -> bool {
         self.starter.is_some()
     }
 
-    pub(super) fn change_phase(&mut self, phase: Phase, now: Now) {
+    pub(in crate::slot) fn change_phase(&mut self, phase: Phase, now: Now) {
         if self.phase == phase {
             return;
         }
@@ -215,17 +215,17 @@ impl Claim {
     }
 
     /// Seconds the present job has run; suspended time is not counted.
-    pub(super) fn job_run_time(&self, now: Now) -> i64 {
+    pub(in crate::slot) fn job_run_time(&self, now: Now) -> i64 {
         self.job_times.run + self.running_part(now).0
     }
 
     /// Seconds since the slot was claimed with it.
-    pub(super) fn age(&self, now: Now) -> i64 {
+    pub(in crate::slot) fn age(&self, now: Now) -> i64 {
         self.begun.map_or(0, |begun| (now.epoch() - begun.epoch()).max(0))
     }
 
     /// A job is started (`beginActivation`). `pledged` is the machine's MachineMaxVacateTime with this job.
-    pub(super) fn begin_activation(
+    pub(in crate::slot) fn begin_activation(
         &mut self,
         now: Now,
         pledged: i64,
@@ -252,7 +252,7 @@ impl Claim {
     }
 
     /// The starter has ended (`starterExited`, `resetClaim`): all that belongs to one job goes.
-    pub(super) fn starter_ended(&mut self, now: Now) {
+    pub(in crate::slot) fn starter_ended(&mut self, now: Now) {
         self.change_phase(Phase::Idle, now);
         self.starter = None;
         self.job = None;
@@ -266,12 +266,12 @@ impl Claim {
     }
 
     /// In Claimed the user goes back to who holds the claim (`Resource::starterExited`).
-    pub(super) fn user_is_owner_again(&mut self) {
+    pub(in crate::slot) fn user_is_owner_again(&mut self) {
         self.user = self.owner.clone();
     }
 
     /// Puts the claim's attributes into a slot ad (`Claim::publish`).
-    pub(super) fn publish(&self, ad: &mut ClassAd, now: Now) {
+    pub(in crate::slot) fn publish(&self, ad: &mut ClassAd, now: Now) {
         ad.set("CurrentRank", self.rank);
         let text = |ad: &mut ClassAd, name: &str, value: &BString| {
             if !value.is_empty() {
@@ -321,7 +321,7 @@ impl Claim {
     }
 
     /// Puts what is known of a waiting claim into a slot ad (`publishPreemptingClaim`).
-    pub(super) fn publish_waiting(&self, ad: &mut ClassAd) {
+    pub(in crate::slot) fn publish_waiting(&self, ad: &mut ClassAd) {
         if self.user.is_empty() {
             for name in ["PreemptingRank", "PreemptingOwner", "PreemptingUser", "PreemptingAccountingGroup"] {
                 ad.remove(name);
@@ -350,7 +350,7 @@ impl Claim {
     /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
     /// begin with each job and come only while it runs (`alive`, `sendAlive`). Without `kills` (quirk `empty-lease-kills`)
     /// they come whatever the job says of them.
-    pub(super) fn idle_lease_end(&self, now: Now, kills: bool) -> Option<Tick> {
+    pub(in crate::slot) fn idle_lease_end(&self, now: Now, kills: bool) -> Option<Tick> {
         let activated = self.activated?;
         let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
         if kills && !self.lease_renewed {
@@ -368,6 +368,6 @@ impl Claim {
 }
 
 /// Bytes as they are, for messages.
-pub(super) fn lossy(bytes: &[u8]) -> String {
+pub(in crate::slot) fn lossy(bytes: &[u8]) -> String {
     BStr::new(bytes).to_string()
 }

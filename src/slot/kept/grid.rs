@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::core::{Alarm, Core};
-use crate::time::Tick;
+use super::alarm::Alarm;
+use crate::time::{Now, Tick};
 
 /// Equal steps of time, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ struct Steps {
 
 /// Polls and updates.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Grid {
+pub(in crate::slot) struct Grid {
     steps: [Option<Steps>; 2],
     /// How far the wall clock is ahead of the one that never jumps, in microseconds.
     ahead: i64,
@@ -61,26 +61,17 @@ impl Steps {
 }
 
 impl Grid {
-    /// As they stand.
-    pub(super) fn of(core: &Core) -> Grid {
-        let micros =
-            |seconds: std::time::Duration| u64::try_from(seconds.as_micros()).unwrap_or(u64::MAX).max(1);
-        let of = |alarm: Option<Alarm>, since: u64, step| {
-            alarm.map(|alarm| Steps { at: alarm.at.0, first: since, step: micros(step) })
-        };
-        let settings = &core.settings;
-        let ahead = core.now.wall_us - i64::try_from(core.now.monotonic_us).unwrap_or(0);
-        Grid {
-            steps: [
-                of(core.poll_at, core.polls_from, settings.polling_interval),
-                of(core.update_at, core.updates_from, settings.update_interval),
-            ],
-            ahead,
-        }
+    /// Polls and updates: the alarm of the next, the first there was, how long from one to the next.
+    pub(in crate::slot) fn new(now: Now, all: [(Option<Alarm>, u64, Duration); 2]) -> Grid {
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
+        let steps = all.map(|(alarm, first, step)| {
+            alarm.map(|alarm| Steps { at: alarm.at.0, first, step: micros(step) })
+        });
+        Grid { steps, ahead: now.wall_us - i64::try_from(now.monotonic_us).unwrap_or(0) }
     }
 
     /// Whether the same times come.
-    pub(super) fn is_same_as(&self, other: &Grid) -> bool {
+    pub(in crate::slot) fn is_same_as(&self, other: &Grid) -> bool {
         let same = |(one, other): (&Option<Steps>, &Option<Steps>)| match (one, other) {
             (Some(one), Some(other)) => one.is_same_as(*other),
             (None, None) => true,
@@ -90,7 +81,7 @@ impl Grid {
     }
 
     /// The last poll or update before `at` and after `from`.
-    pub(super) fn before(&self, at: Tick, from: Tick) -> Option<Tick> {
+    pub(in crate::slot) fn before(&self, at: Tick, from: Tick) -> Option<Tick> {
         self.steps.iter().flatten().filter_map(|steps| steps.before(at.0, from.0)).max().map(Tick)
     }
 
@@ -104,27 +95,26 @@ impl Grid {
         u64::try_from(wall.saturating_sub(self.ahead)).unwrap_or(0)
     }
 
-    pub(super) fn second_of(&self, at: u64) -> i64 {
+    pub(in crate::slot) fn second_of(&self, at: u64) -> i64 {
         i64::try_from(at).unwrap_or(i64::MAX).saturating_add(self.ahead).div_euclid(1_000_000)
     }
 
     /// The first poll or update to come in that second or later.
-    pub(super) fn first_in_or_after(&self, second: i64) -> Option<Tick> {
+    pub(in crate::slot) fn first_in_or_after(&self, second: i64) -> Option<Tick> {
         let next = self.steps.iter().flatten().map(|steps| steps.at).min()?;
         self.from(self.second_begins(second).max(next))
     }
 
     /// When that second begins, if no poll or update begins with it: who asks in vain may ask before it is looked at.
-    pub(super) fn begins_between(&self, second: i64) -> Option<Tick> {
+    pub(in crate::slot) fn begins_between(&self, second: i64) -> Option<Tick> {
         let begins = Tick(self.second_begins(second));
         (second != i64::MAX && self.first_in_or_after(second).is_none_or(|look| look > begins))
             .then_some(begins)
     }
 
     /// The alarms advance to their next times at or after `now`.
-    pub(super) fn advance(&self, now: Tick, core: &mut Core) {
-        let [poll, update] = self.steps;
-        for (steps, alarm) in [(poll, &mut core.poll_at), (update, &mut core.update_at)] {
+    pub(in crate::slot) fn advance(&self, now: Tick, alarms: [&mut Option<Alarm>; 2]) {
+        for (steps, alarm) in self.steps.iter().zip(alarms) {
             if let (Some(steps), Some(alarm)) = (steps, alarm)
                 && alarm.at < now
             {
@@ -134,14 +124,14 @@ impl Grid {
     }
 
     /// A timer that ends then.
-    pub(super) fn alarm_at(&self, at: Tick) -> Alarm {
+    pub(in crate::slot) fn alarm_at(&self, at: Tick) -> Alarm {
         Alarm::ending(at, self.second_of(at.0))
     }
 
     /// When a slot fetches whose timer ends at `alarm` and whose delay is over in the second `over`: each poll and update sets the
     /// timer anew, in whole seconds from then (`tryFetchWork`), and fetches itself once the delay is over. `seen` is when the
     /// timer was set.
-    pub(super) fn fetch_after(&self, alarm: Tick, over: i64, seen: Tick) -> Tick {
+    pub(in crate::slot) fn fetch_after(&self, alarm: Tick, over: i64, seen: Tick) -> Tick {
         let begins = self.second_begins(over);
         let looked = self.steps.iter().flatten().map(|steps| steps.from(begins.max(seen.0 + 1))).min();
         let alarm = match self.before(Tick(begins), seen) {
@@ -156,7 +146,7 @@ impl Grid {
 
     /// To when a poll or update at `last` sets the timer of a slot that is unwilling: to the end of its delay, in the second
     /// `over`, or if that has come to the whole delay anew (`tryFetchWork`).
-    pub(super) fn timer_set_at(&self, last: Tick, delay: i64, over: i64) -> Tick {
+    pub(in crate::slot) fn timer_set_at(&self, last: Tick, delay: i64, over: i64) -> Tick {
         let left = over.saturating_sub(self.second_of(last.0));
         let wait = if left > 0 { left.min(delay) } else { delay };
         last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
@@ -165,7 +155,7 @@ impl Grid {
     /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it
     /// anew. With the alarm comes when it was set: polls before that, such as the last of all, have had their say. With the delay
     /// comes the second in which it is over. `None` where a poll or update comes first.
-    pub(super) fn alarm_from(
+    pub(in crate::slot) fn alarm_from(
         &self,
         (alarm, seen): (Tick, Tick),
         (delay, over): (i64, i64),

@@ -1,0 +1,70 @@
+//! How deep a machine sleeps (`hibernator.cpp`).
+
+/// How deep a machine sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SleepState {
+    /// Standby.
+    S1,
+    /// Standby, deeper.
+    S2,
+    /// Suspended to memory.
+    S3,
+    /// Suspended to disk.
+    S4,
+    /// Off.
+    S5,
+}
+
+impl SleepState {
+    /// All of them, the lightest first.
+    const ALL: [(SleepState, &'static str, &'static [&'static str]); 5] = [
+        (SleepState::S1, "S1", &["1", "standby", "sleep"]),
+        (SleepState::S2, "S2", &["2"]),
+        (SleepState::S3, "S3", &["3", "ram", "mem", "suspend"]),
+        (SleepState::S4, "S4", &["4", "disk", "hibernate"]),
+        (SleepState::S5, "S5", &["5", "shutdown", "off"]),
+    ];
+
+    /// By one of its names, in any case; every other text is no sleep.
+    pub fn read(text: &str) -> Option<Self> {
+        let is = |name: &str| name.eq_ignore_ascii_case(text);
+        let found =
+            Self::ALL.iter().find(|(_, name, others)| is(name) || others.iter().any(|other| is(other)));
+        found.map(|(state, ..)| *state)
+    }
+
+    /// Its name in ads.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// Its number, from 1.
+    pub fn level(self) -> i64 {
+        self as i64 + 1
+    }
+}
+
+/// What this machine can do about sleep.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SleepStates {
+    /// The states that it knows.
+    pub supported: Vec<SleepState>,
+    /// What else the program that knows them says: HibernationMethod, HibernationRawMask.
+    pub method: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_have_many_names() {
+        for (text, level) in [("RAM", 3), ("4", 4), ("standby", 1), ("s2", 2), ("Off", 5)] {
+            assert_eq!(SleepState::read(text).map(SleepState::level), Some(level), "{text}");
+        }
+        for text in ["NONE", "0", "", "S6", "deep"] {
+            assert_eq!(SleepState::read(text), None, "{text}");
+        }
+        assert_eq!(SleepState::S4.name(), "S4");
+    }
+}
