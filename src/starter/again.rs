@@ -6,22 +6,10 @@
 use std::time::Duration;
 
 use super::action::{Action, Notice};
+use super::kept::closing::Tries;
+use super::kept::phase::{EndStep, Phase};
 use super::machine::Starter;
-use super::phase::Phase;
 use crate::time::Now;
-use crate::transfer::Way;
-
-/// A step of the ending.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum EndStep {
-    /// JOB_EXIT could not be started.
-    #[default]
-    ExitHook,
-    /// Files could not be brought back.
-    Output(Way),
-    /// The scratch directory could not be removed.
-    Removal,
-}
 
 impl EndStep {
     /// How often it is tried, and how long between two tries.
@@ -40,15 +28,6 @@ impl EndStep {
             EndStep::Removal => "the removal of the scratch directory",
         }
     }
-}
-
-/// How often a step has failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tries {
-    step: EndStep,
-    failed: u32,
-    /// Somebody wants the end at once.
-    hurried: bool,
 }
 
 impl Starter<'_> {

@@ -6,14 +6,14 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::action::{Action, CallId, File, LogEvent, Notice};
-use super::again::EndStep;
 use super::ending::{self, Deferral};
 use super::exception::EXCEPTION;
 use super::expression;
 use super::failure::{StartFailure, hold_code};
 use super::job_info::Refusal;
+use super::kept::phase::EndStep;
+use super::kept::phase::Phase;
 use super::machine::{JOB_EXIT, PREPARE_JOB, Starter, UPDATE_JOB_INFO, excerpt};
-use super::phase::Phase;
 use super::prepare::{self, Answer, Prepared};
 use super::process;
 use super::settings::Moment;

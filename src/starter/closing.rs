@@ -5,44 +5,18 @@ use std::path::PathBuf;
 use bstr::BString;
 
 use super::action::{Action, CallId, LogEvent, Notice};
-use super::again::{EndStep, Tries};
-use super::contained::After;
 use super::ending;
 use super::failure::StartFailure;
-use super::job_run::Ended;
+use super::kept::container::After;
+use super::kept::job_run::Ended;
+use super::kept::phase::EndStep;
+use super::kept::phase::Phase;
 use super::machine::{JOB_EXIT, Starter, UPDATE_JOB_INFO};
-use super::phase::Phase;
 use super::settings::Moment;
 use crate::classad::{ClassAd, format::long};
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
-
-/// What the ending needs to know.
-#[derive(Debug, Default)]
-pub(super) struct Closing {
-    /// The status of the program.
-    pub(super) status: u8,
-    /// 25.14 ends by an exception.
-    pub(super) excepted: bool,
-    /// JOB_EXIT has been called, or is not to be.
-    pub(super) exit_hook_over: bool,
-    /// What JOB_EXIT reads: made once and kept for later tries.
-    exit_ad: Option<ClassAd>,
-    /// There is a scratch directory to remove, or a part of one.
-    pub(super) scratch_made: bool,
-    /// When the job missed the time at which it was to start.
-    pub(super) missed: Option<Now>,
-    /// How often the step that is under way has failed.
-    pub(super) tries: Tries,
-}
-
-impl Closing {
-    /// The ad of the job as it ended, if it has come so far.
-    pub(super) fn exit_ad(&self) -> Option<&ClassAd> {
-        self.exit_ad.as_ref()
-    }
-}
 
 impl Starter<'_> {
     /// No process is left: JOB_EXIT once, then the rest (`Starter::allJobsDone`).

@@ -3,127 +3,24 @@
 //!
 //! Reference: `OsProc::StartJob` for Singularity; docker is in [`super::contained_docker`].
 
-use std::collections::VecDeque;
 use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 
 use super::action::{Account, Action, CallId, JobProcess, LogEvent, Notice};
-use super::container::{
-    self, ContainerPlan, DockerNames, Inputs, Pruning, Remark, Remarks, Runtime, ToolCall, Version,
-};
-use super::event::FamilyUsage;
+use super::container::{self, Inputs, Remark, ToolCall, Version};
 use super::exception::EXCEPTION;
 use super::failure::StartFailure;
+use super::kept::container::Stage;
+use super::kept::phase::Phase;
 use super::machine::Starter;
-use super::phase::Phase;
 use super::process;
 use super::settings::Inherits;
-use crate::classad::ClassAd;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::text::environment::Environment;
-use crate::time::{Now, Tick};
+use crate::time::Now;
 use crate::world::FileKind;
-
-/// How it stands with the job's container.
-#[derive(Debug, Default)]
-pub(super) struct Container {
-    pub(super) runtime: Option<Runtime>,
-    pub(super) stage: Stage,
-    /// The call whose answer is waited for.
-    pub(super) call: Option<CallId>,
-    /// The call whose answer decides nothing, and whether it is to stop the job. They are made one after the other, and
-    /// before the next one that does.
-    pub(super) side: Option<(CallId, bool)>,
-    pub(super) sides: VecDeque<ToolCall>,
-    pub(super) waiting: Option<Box<(Stage, ToolCall)>>,
-    /// The job's process outside of a container, as far as it is the same.
-    pub(super) process: Option<Box<JobProcess>>,
-    pub(super) plan: Option<Box<ContainerPlan>>,
-    pub(super) docker: Option<DockerNames>,
-    pub(super) images: Vec<container::Image>,
-    pub(super) pruning: Option<Pruning>,
-    /// The image had to be pulled.
-    pub(super) pulled: bool,
-    /// The ports of this machine by which its services are reached.
-    pub(super) services: ClassAd,
-    /// There may be a container to remove.
-    pub(super) made: bool,
-    /// Event 001 is written.
-    pub(super) announced: bool,
-    /// What is said of settings and attributes about it.
-    pub(super) remarks: Remarks,
-    /// How what stood for the job ended.
-    pub(super) ended: Option<(Exit, FamilyUsage)>,
-}
-
-/// What is waited for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Nothing.
-    #[default]
-    Idle,
-    /// Singularity: the standard files, the version, the trial of the image.
-    Files,
-    Version,
-    Test,
-    /// Docker: what it logs in to registries with.
-    Credentials,
-    Config,
-    /// Which images there are, and since when; once more before one is pulled.
-    Images {
-        again: bool,
-    },
-    Tags {
-        again: bool,
-    },
-    Prune,
-    Pull,
-    Create,
-    Tag,
-    OpenFiles,
-    Architecture,
-    /// The container has ended: how?
-    State {
-        tries: u32,
-    },
-    Wait {
-        tries: u32,
-        until: Tick,
-    },
-    /// Before what follows.
-    LastState(After),
-    Remove(After),
-}
-
-/// What follows the removal of a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum After {
-    /// The clean-up of the job.
-    CleanUp,
-    /// The removal of the scratch directory.
-    RemoveScratch,
-}
-
-impl Container {
-    pub(super) fn is_docker(&self) -> bool {
-        self.runtime == Some(Runtime::Docker)
-    }
-
-    /// When to look again.
-    pub(super) fn until(&self) -> Option<Tick> {
-        match self.stage {
-            Stage::Wait { until, .. } => Some(until),
-            _ => None,
-        }
-    }
-
-    /// Whether the job has not been started yet.
-    pub(super) fn is_preparing(&self) -> bool {
-        self.ended.is_none() && !matches!(self.stage, Stage::LastState(_) | Stage::Remove(_))
-    }
-}
 
 impl Starter<'_> {
     /// Plans something with the ad as it is now.
@@ -190,7 +87,7 @@ impl Starter<'_> {
                 }
                 self.announce(out);
                 self.note_renice();
-                match self.with_inputs(now, Version::call) {
+                match self.with_inputs(now, container::version_call) {
                     Some(Ok(call)) => self.ask(Stage::Version, call, out),
                     Some(Err(failure)) => self.container_failed(now, failure, out),
                     None => {}

@@ -5,14 +5,14 @@
 use bstr::{BString, ByteSlice};
 
 use super::action::{Account, Action, File, JobProcess, Notice};
-use super::contained::{After, Stage};
 use super::container::{self, ContainerState, DockerNames, Image, Pruning, docker_fits, parse_tags};
 use super::event::FamilyUsage;
 use super::exception::EXCEPTION;
 use super::failure::{StartFailure, hold_code};
-use super::job_run::{Ended, Process};
+use super::kept::container::{After, Stage};
+use super::kept::job_run::{Ended, Process};
+use super::kept::phase::Phase;
 use super::machine::Starter;
-use super::phase::Phase;
 use super::process;
 use crate::classad::{ClassAd, Context, format::long};
 use crate::job::attr;

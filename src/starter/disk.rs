@@ -8,35 +8,15 @@ use std::time::Duration;
 use super::action::Action;
 use super::event::{Request, Vacate};
 use super::failure::{StartFailure, hold_code};
+use super::kept::job_run::DiskLimit;
 use super::machine::Starter;
 use crate::classad::{ClassAd, Context};
 use crate::job::attr;
 use crate::quirks::Quirk;
-use crate::time::{Now, Tick};
-
-/// How often the directory is looked at (`CheckLVUsage`).
-const INTERVAL: Duration = Duration::from_secs(10);
+use crate::time::Now;
 
 /// How soon the first time: a job that writes fast has not filled the machine by then.
 const FIRST: Duration = Duration::from_secs(1);
-
-/// The limit of a job's directory and the next look at it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DiskLimit {
-    /// In bytes; `None`: no limit.
-    pub(super) bytes: Option<u64>,
-    pub(super) due: Option<Tick>,
-}
-
-impl DiskLimit {
-    pub(super) fn is_due(&mut self, now: Tick) -> bool {
-        let is_due = self.due.is_some_and(|at| at <= now);
-        if is_due {
-            self.due = Some(now.plus(INTERVAL));
-        }
-        is_due
-    }
-}
 
 /// The limit that STARTD_ENFORCE_DISK_LIMITS sets, in KiB: Disk of the slot, without a slot RequestDisk.
 pub fn limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn crate::world::World) -> Option<i64> {

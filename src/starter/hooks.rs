@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::job_info::Refusal;
-use super::machine::Hooks;
+use super::setup::Hooks;
 use crate::classad::ClassAd;
 use crate::hook::keyword::{self, Lookup};
 use crate::hook::{Caller, HookType, Knobs, caller_waits, path_check};

@@ -8,24 +8,14 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::action::{Action, Notice};
-use super::container::{Actor, ToolCall};
 use super::environment::Publication;
 use super::failure::StartFailure;
-use super::machine::Starter;
 use super::process::argument_list;
 use crate::classad::{ClassAd, Context};
-use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::process::Exit;
-use crate::quirks::Quirk;
 use crate::text::{arguments, list};
-use crate::time::Now;
 use crate::transfer::url;
-use crate::world::World;
-
-/// `JobUniverse` of java jobs.
-pub(super) const JAVA_UNIVERSE: i64 = 10;
 
 /// The class that runs the job's.
 const WRAPPER: &str = "CondorJavaWrapper";
@@ -38,69 +28,6 @@ pub const END_RECORD: &str = "jvm.end";
 
 /// The signal that a job which threw an exception is said to have died of.
 const EXCEPTION_SIGNAL: i32 = 15;
-
-/// What the configuration says about java; a knob that is set to nothing is not set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JavaKnobs {
-    /// JAVA.
-    pub program: Option<BString>,
-    /// JAVA_CLASSPATH_ARGUMENT.
-    pub argument: Option<BString>,
-    /// JAVA_CLASSPATH_SEPARATOR, of which the first character counts.
-    pub separator: Option<BString>,
-    /// JAVA_CLASSPATH_DEFAULT.
-    pub class_path: Option<BString>,
-    /// JAVA_EXTRA_ARGUMENTS.
-    pub extra: Option<BString>,
-}
-
-impl JavaKnobs {
-    /// Reads them all.
-    ///
-    /// # Errors
-    /// An expansion without end.
-    pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
-        let text = |name: &str| {
-            Ok::<_, ValueError>(view.string(name)?.map(|set| set.value).filter(|text| !text.is_empty()))
-        };
-        Ok(JavaKnobs {
-            program: text("JAVA")?,
-            argument: text("JAVA_CLASSPATH_ARGUMENT")?,
-            separator: text("JAVA_CLASSPATH_SEPARATOR")?,
-            class_path: text("JAVA_CLASSPATH_DEFAULT")?,
-            extra: text("JAVA_EXTRA_ARGUMENTS")?,
-        })
-    }
-
-    /// The question what the virtual machine is (`java_detect`); `None`: it cannot be asked.
-    pub fn question(&self) -> Option<ToolCall> {
-        let line = self.line(&[])?.ok()?;
-        Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], Actor::Starter))
-    }
-
-    /// Whether a directory of the class path has the class that answers it.
-    pub fn can_tell(&self, world: &dyn World) -> bool {
-        let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
-        let mut directories = list::split(default).map(|directory| directory.to_path_lossy().into_owned());
-        self.program.is_some()
-            && directories.any(|directory| world.stat(&directory.join("CondorJavaInfo.class")).is_ok())
-    }
-
-    /// The virtual machine with its class path and JAVA_EXTRA_ARGUMENTS (`java_config`). `None`: there is no JAVA.
-    ///
-    /// # Errors
-    /// Extra arguments that cannot be read.
-    pub fn line(&self, jars: &[BString]) -> Option<Result<Vec<BString>, arguments::ArgumentError>> {
-        let mut line = vec![self.program.clone()?];
-        line.push(self.argument.clone().unwrap_or_else(|| "-classpath".into()));
-        let separator = self.separator.as_ref().map_or(b':', |text| text[0]);
-        let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
-        let words = list::split(default).map(BString::from).chain(jars.iter().cloned());
-        line.push(bstr::join([separator], words).into());
-        let extra = self.extra.as_ref().map(|text| arguments::parse_v1_raw_or_v2_quoted(text));
-        Some(extra.transpose().map(|extra| line.into_iter().chain(extra.unwrap_or_default()).collect()))
-    }
-}
 
 /// The command line that runs the job's main class (`JavaProc::StartJob`); the first word is the program.
 ///
@@ -269,49 +196,16 @@ pub(super) fn classify(exit: Exit, records: &JavaRecords) -> (JavaEnd, Thrown) {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Java {
     /// The virtual machine stands in the job's ad already.
-    placed: bool,
+    pub(super) placed: bool,
     /// The job is to be tried again: the machine failed.
     pub(super) failed: bool,
-    thrown: Thrown,
+    pub(super) thrown: Thrown,
 }
 
 impl Java {
     /// Puts what the job threw into an ad.
     pub(super) fn publish(&self, ad: &mut ClassAd) {
         self.thrown.publish(ad);
-    }
-}
-
-impl Starter<'_> {
-    /// The virtual machine becomes the job's command, once: a job that goes on from a checkpoint has it already.
-    pub(super) fn put_java(&mut self, now: Now) -> Result<(), StartFailure> {
-        let Some(job) = self.setup.job.as_ref().ok().filter(|_| !self.run.java.placed) else { return Ok(()) };
-        let world = self.frozen(now);
-        let line = command(&self.publication(job, &world, &self.temporary, &[]))?;
-        put_into(&mut self.ad, &line);
-        self.run.java.placed = true;
-        Ok(())
-    }
-
-    /// How the job ended, which is not how its virtual machine did.
-    pub(super) fn java_ended(&mut self, exit: Exit, records: &JavaRecords, out: &mut Vec<Action>) -> Exit {
-        let (end, thrown) = classify(exit, records);
-        self.run.java.thrown = thrown;
-        let JavaEnd::SystemError(why) = end else { return end.exit(exit) };
-        self.run.java.failed = true;
-        // Whoever asked for the end knows why.
-        if !self.asked.any() {
-            let text = format!("the job goes back as if it had been evicted: {why}");
-            out.push(Action::Tell(Notice::Warning(text)));
-        }
-        if self.has(Quirk::JavaSystemErrorAsZero) {
-            return end.exit(exit);
-        }
-        if exit != Exit::Code(0) {
-            let reason = "the end of the virtual machine is reported as it was";
-            Self::tell_quirk(Quirk::JavaSystemErrorAsZero, reason, out);
-        }
-        exit
     }
 }
 
@@ -349,22 +243,5 @@ mod tests {
         assert!(matches!(told("\u{0}normal").0, JavaEnd::SystemError(_)));
         let killed = Exit::Signal { number: 9, core_dumped: false };
         assert!(matches!(classify(killed, &JavaRecords::default()).0, JavaEnd::SystemError(_)));
-    }
-
-    #[test]
-    fn the_class_path_has_the_first_character_of_the_separator_and_at_least_a_dot() {
-        let knobs = JavaKnobs { program: Some("/usr/bin/java".into()), ..JavaKnobs::default() };
-        let line = |knobs: &JavaKnobs| knobs.line(&["a.jar".into()]).unwrap().unwrap();
-        assert_eq!(line(&knobs), ["/usr/bin/java", "-classpath", ".:a.jar"]);
-        let given = JavaKnobs {
-            argument: Some("-cp".into()),
-            separator: Some("; ".into()),
-            class_path: Some("/one, /two".into()),
-            extra: Some("\"-Xa '-Db=c d'\"".into()),
-            ..knobs
-        };
-        assert_eq!(line(&given), ["/usr/bin/java", "-cp", "/one;/two;a.jar", "-Xa", "-Db=c d"]);
-        assert!(JavaKnobs { extra: Some("\"x".into()), ..given }.line(&[]).unwrap().is_err());
-        assert!(JavaKnobs::default().line(&[]).is_none());
     }
 }

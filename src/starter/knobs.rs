@@ -7,9 +7,9 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::container::ContainerKnobs;
-use super::isolation::IsolationKnobs;
-use super::java::JavaKnobs;
-use super::limits::GroupKnobs;
+use super::settings::GroupKnobs;
+use super::settings::IsolationKnobs;
+use super::settings::JavaKnobs;
 use super::settings::{Fault, Inherits, Moment, Settings};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::config::{ValueError, View};

@@ -9,12 +9,12 @@ use super::action::{Action, LogEvent, Notice};
 use super::ending::{self, Deferral};
 use super::event::FamilyUsage;
 use super::failure::StartFailure;
-use super::job_run::{Ended, Process};
+use super::kept::job_run::{Ended, Process};
+use super::kept::phase::Phase;
+use super::kept::usage::{Meter, Pace};
 use super::machine::{PREPARE_JOB, Starter};
-use super::phase::Phase;
 use super::prepare::{self, Answer};
 use super::update_timer::Occasion;
-use super::usage::{Meter, Pace};
 use crate::quirks::Quirk;
 use crate::time::Now;
 

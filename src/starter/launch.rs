@@ -7,16 +7,16 @@ use super::container::{self, Runtime};
 use super::environment::Publication;
 use super::failure::{StartFailure, hold_code};
 use super::isolation::{self, Isolation};
-use super::java::JAVA_UNIVERSE;
-use super::job_run::Process;
+use super::kept::job_run::Process;
+use super::kept::phase::Phase;
+use super::kept::usage::{Meter, Pace};
 use super::limits::{self, GroupPlan};
 use super::machine::Starter;
-use super::phase::Phase;
 use super::process;
 use super::settings::Moment;
 use super::update_timer::next_update;
-use super::usage::{Meter, Pace};
 use crate::classad::Context;
+use crate::job::Universe;
 use crate::quirks::Quirk;
 use crate::time::Now;
 use crate::world::{FileKind, World};
@@ -51,7 +51,7 @@ impl Starter<'_> {
             Ok(universe) => universe,
             Err(failure) => return self.start_failed(now, failure, out),
         };
-        if universe == JAVA_UNIVERSE
+        if universe == Universe::Java.number()
             && let Err(failure) = self.put_java(now)
         {
             return self.start_failed(now, failure, out);
@@ -83,7 +83,7 @@ impl Starter<'_> {
         {
             return;
         }
-        let java = universe == JAVA_UNIVERSE;
+        let java = universe == Universe::Java.number();
         let directories = directories(mounts.as_deref().unwrap_or_default(), &world);
         let process = self.process(&world, (runtime, late), mounts, out);
         match process.map(|process| JobProcess { java, ..process }) {
@@ -197,7 +197,7 @@ impl Starter<'_> {
             None => process,
         };
         process.failures.splice(0..0, late);
-        process = isolation::isolated(process, isolation, about);
+        process = process::isolated(process, isolation, about);
         if is_plain {
             process = process::wrapped(process, about);
         }

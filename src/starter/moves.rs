@@ -5,58 +5,16 @@
 use bstr::BString;
 
 use super::action::{Action, Notice};
-use super::again::EndStep;
 use super::ending;
 use super::failure::{StartFailure, hold_code};
+use super::kept::moved::Back;
+use super::kept::phase::{EndStep, Phase};
 use super::machine::Starter;
-use super::phase::Phase;
 use crate::hook::HookType;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
 use crate::transfer::{Side, Transferred, Way, When};
-
-/// What a starter does for a shadow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moves {
-    /// When output goes back; `None`: no files are transferred.
-    pub files: Option<When>,
-    /// Whether there are files for a job that could not be started or did not end as promised.
-    pub failure_files: bool,
-    /// The directory of the manifest.
-    pub manifest: Option<BString>,
-    /// What stands for the addresses of starter and shadow.
-    pub ip: String,
-}
-
-/// How far that has got.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Moved {
-    back: Back,
-    /// Checkpoints so far.
-    checkpoints: u32,
-    /// How the job ended, as far as that is known.
-    exit: Option<Exit>,
-}
-
-/// What goes back at the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Back {
-    /// What the job made, if its end is one that brings it back.
-    #[default]
-    AsItEnded,
-    /// Input could not be transferred: only files for that go back, and no failure of theirs counts.
-    FailureFiles,
-    /// Nothing more.
-    Nothing,
-}
-
-impl Moved {
-    /// The job goes on from a checkpoint: it is not told that it runs.
-    pub(super) fn is_restarted(&self) -> bool {
-        self.checkpoints > 0
-    }
-}
 
 impl Starter<'_> {
     /// With a shadow the first hook and the input; without one nothing.

@@ -11,6 +11,7 @@ use bstr::{BString, ByteSlice};
 use super::action::{JobProcess, StandardFile};
 use super::environment::{Publication, merge_from_ad};
 use super::failure::{StartFailure, hold_code};
+use super::isolation::{INIT, Isolation};
 use super::job_info::{below, is_supported};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::job::{Universe, attr};
@@ -21,6 +22,9 @@ use crate::text::environment::Environment;
 use crate::text::list;
 use crate::transfer::url;
 use crate::world::World;
+
+/// The variable that names the file in which the first process of a PID namespace writes how the job ended.
+const STATUS_FILE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
 
 fn path(bytes: &[u8]) -> PathBuf {
     bytes.to_path_lossy().into_owned()
@@ -133,6 +137,46 @@ pub(super) fn instead(process: JobProcess, argv: Vec<BString>, scratch: &Path) -
         command: program,
         argv,
         ..process
+    }
+}
+
+/// The process with its namespaces around it.
+pub(super) fn isolated(process: JobProcess, made: Isolation, about: &Publication<'_>) -> JobProcess {
+    let Some(file) = made.status_file.clone() else { return JobProcess { isolation: made, ..process } };
+    let (init, link) = init(about);
+    let mut process = process;
+    let entry = [STATUS_FILE.as_bytes(), b"=", file.as_os_str().as_bytes()].concat();
+    let place = process.environment.partition_point(|other| other.as_slice() < entry.as_slice());
+    process.environment.insert(place, entry.into());
+    let own = [init.clone()];
+    let words: Vec<BString> = own.iter().chain(&process.argv).cloned().collect();
+    let named = (process.command.clone(), process.arguments_shown.clone());
+    let mut process = instead(process, words, about.scratch);
+    if !about.quirks.has(Quirk::PidnsInitOfLibexec) {
+        // What fails is told of the job, not of what starts it.
+        (process.command, process.arguments_shown) = named;
+    }
+    // Found whatever directories it lies in; the name it is called by says what it is to do.
+    let program = if link.is_some() { PathBuf::from("/proc/self/exe") } else { process.program.clone() };
+    JobProcess { program, isolation: Isolation { init_link: link, ..made }, ..process }
+}
+
+/// The first process of a PID namespace: that of LIBEXEC, else ourselves by a link beside the scratch directory.
+fn init(about: &Publication<'_>) -> (BString, Option<PathBuf>) {
+    let of_libexec = about.settings.isolation.libexec.as_ref().map(|libexec| {
+        let path = [libexec.as_slice(), b"/", INIT.as_bytes()].concat();
+        BString::from(path)
+    });
+    let there = |path: &BString| about.world.may_execute(&path.to_path_lossy());
+    match of_libexec {
+        Some(path) if about.quirks.has(Quirk::PidnsInitOfLibexec) || there(&path) => (path, None),
+        _ => {
+            let link = match (about.settings.nested_scratch, about.scratch.parent()) {
+                (true, Some(top)) => top.join("htcondor").join(INIT),
+                _ => about.scratch.join(".condor_pid_ns").join(INIT),
+            };
+            (BString::from(link.as_os_str().as_bytes()), Some(link))
+        }
     }
 }
 

@@ -3,15 +3,15 @@
 use bstr::BString;
 
 use super::action::{Action, LogEvent, Notice};
-use super::asked::{Fast, LastRequest};
 use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::{StartFailure, hold_code};
-use super::job_run::{Ended, Measuring};
+use super::kept::asked::{Fast, LastRequest};
+use super::kept::job_run::{Ended, Measuring};
+use super::kept::phase::Phase;
 use super::limits::{self, OutOfMemory};
 use super::machine::{Starter, UPDATE_JOB_INFO};
-use super::phase::Phase;
 use super::settings::Moment;
 use super::update_timer::Occasion;
 use crate::classad::{ClassAd, Value};

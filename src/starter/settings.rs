@@ -1,15 +1,20 @@
 //! What the configuration says about the running of jobs.
 
+pub(super) mod groups;
+mod isolation;
+mod java;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::BString;
 use rustc_hash::FxHashMap;
 
+pub use groups::GroupKnobs;
+pub use isolation::IsolationKnobs;
+pub use java::JavaKnobs;
+
 use super::container::ContainerKnobs;
-use super::isolation::IsolationKnobs;
-use super::java::JavaKnobs;
-use super::limits::GroupKnobs;
 use crate::config::Setting;
 use crate::text::environment::Filter;
 

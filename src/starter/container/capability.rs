@@ -9,8 +9,9 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::knobs::ContainerKnobs;
-use super::singularity::{Version, test_line};
+use super::singularity::test_line;
 use super::tool::{Actor, LIMIT, ToolCall, Variables};
+use super::version::Version;
 use crate::classad::Value;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};

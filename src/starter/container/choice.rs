@@ -2,25 +2,13 @@
 //!
 //! Reference: `Starter::SpawnJob` of `starter.cpp`, `Singularity::job_enabled` of `singularity.cpp`.
 
-use super::plan::Passed;
+use super::plan::{Passed, Runtime};
 use super::surroundings::Inputs;
 use crate::classad::ClassAd;
-use crate::job::attr;
+use crate::job::{Universe, attr};
 use crate::starter::expression::shown;
 use crate::starter::failure::StartFailure;
-use crate::starter::java::JAVA_UNIVERSE;
 use crate::starter::not_done;
-
-/// What a job runs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runtime {
-    /// Nothing: a process of the machine.
-    Plain,
-    /// A container of docker, or of what takes its words.
-    Docker,
-    /// Singularity or Apptainer.
-    Singularity,
-}
 
 /// A runtime, and how it was chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +52,7 @@ pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
     }
     let wants = |name: &str| inputs.job_truth(name);
     let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
-    let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(JAVA_UNIVERSE);
+    let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(Universe::Java.number());
     // A java job is none for docker, nor does the configuration put it anywhere else (`Starter::SpawnJob`).
     if is_java {
         choice.passed("WantDocker", "JobUniverse 10: a java job is none for docker");

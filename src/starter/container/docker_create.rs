@@ -7,17 +7,16 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
-use super::choice::Runtime;
 use super::docker::DockerNames;
-use super::plan::{CommandLine, ContainerPlan, Limit, Mount};
+use super::plan::{CommandLine, ContainerPlan, Limit, Mount, Runtime};
 use super::surroundings::Inputs;
 use crate::job::attr;
 use crate::starter::expression::{self, shown};
 use crate::starter::failure::StartFailure;
+use crate::starter::nvidia::nvidia_devices;
 use crate::text::arguments;
 use crate::text::environment::Environment;
 use crate::text::list;
-use crate::world::World;
 
 /// The longest name of a machine that docker takes.
 const LONGEST_HOST: usize = 63;
@@ -235,28 +234,6 @@ fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailu
         }
     }
     Ok(())
-}
-
-/// The driver's list of devices: the id of each and its number (`make_nvidia_uuid_to_dev_map`).
-pub(in crate::starter) fn nvidia_devices(world: &dyn World) -> Vec<(BString, u32)> {
-    let root = PathBuf::from("/proc/driver/nvidia/gpus");
-    let mut names = world.list_dir(&root).unwrap_or_default();
-    names.sort();
-    let mut devices = Vec::new();
-    for name in names {
-        let Ok(text) = world.read_file(&root.join(name).join("information"), Some(64 * 1024)) else {
-            continue;
-        };
-        let of = |label: &str| {
-            text.lines().find_map(|line| line.strip_prefix(label.as_bytes())).map(ByteSlice::trim)
-        };
-        if let (Some(uuid), Some(minor)) = (of("GPU UUID:"), of("Device Minor:"))
-            && let Some(minor) = minor.to_str().ok().and_then(|minor| minor.parse().ok())
-        {
-            devices.push((uuid.into(), minor));
-        }
-    }
-    devices
 }
 
 /// The job's account, never root.

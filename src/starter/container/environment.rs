@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use bstr::{BString, ByteSlice};
 
-use super::singularity::Version;
 use super::surroundings::Inputs;
+use super::version::Version;
 use crate::quirks::Quirk;
 use crate::text::environment::Environment;
 use crate::text::list;

@@ -5,8 +5,18 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
-use super::choice::Runtime;
 use crate::text::environment::Environment;
+
+/// What a job runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runtime {
+    /// Nothing: a process of the machine.
+    Plain,
+    /// A container of docker, or of what takes its words.
+    Docker,
+    /// Singularity or Apptainer.
+    Singularity,
+}
 
 /// What a job in a container is run with.
 #[derive(Clone, Debug, PartialEq)]

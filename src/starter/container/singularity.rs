@@ -2,14 +2,14 @@
 //!
 //! Reference: `Singularity::setup` and `runTest` of `singularity.cpp`; recordings c20, c20b, c37.
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 
-use super::choice::Runtime;
 use super::environment;
-use super::plan::{CommandLine, ContainerPlan, Mount};
+use super::plan::{CommandLine, ContainerPlan, Mount, Runtime};
 use super::singularity_binds::binds;
 use super::surroundings::Inputs;
 use super::tool::{Actor, LONG, ToolCall, Variables};
+use super::version::Version;
 use crate::quirks::Quirk;
 use crate::starter::expression::{asks_by_name, shown};
 use crate::starter::failure::{StartFailure, hold_code};
@@ -22,38 +22,13 @@ const SETUP_FAILED: &str = "Singularity enabled but setup failed; failing job.";
 /// The script that tells that the runtime has come as far as the job.
 const LAUNCHER: &str = "/condor_container_launcher.sh";
 
-/// What `--version` said: its first line decides how variables are named.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Version(BString);
-
-impl Version {
-    /// From what the program wrote.
-    pub fn parse(output: &[u8]) -> Self {
-        Version(output.lines().next().unwrap_or_default().into())
-    }
-
-    /// The line itself.
-    pub fn line(&self) -> &BStr {
-        self.0.as_bstr()
-    }
-
-    pub(super) fn word(&self) -> &'static str {
-        if self.0.contains_str("apptainer") { "APPTAINER" } else { "SINGULARITY" }
-    }
-
-    /// What stands in front of variables that get inside.
-    pub fn prefix(&self) -> &'static str {
-        if self.0.contains_str("apptainer") { "APPTAINERENV_" } else { "SINGULARITYENV_" }
-    }
-
-    /// The question. A program that is not configured or not there is none.
-    ///
-    /// # Errors
-    /// No SINGULARITY.
-    pub fn call(inputs: &Inputs<'_>) -> Result<ToolCall, StartFailure> {
-        let program = program(inputs).ok_or_else(|| setup_failed("SINGULARITY is not set"))?;
-        Ok(ToolCall::new(&[program], ["--version"], Actor::Job))
-    }
+/// The question which version it is. A program that is not configured or not there is none.
+///
+/// # Errors
+/// No SINGULARITY.
+pub fn version_call(inputs: &Inputs<'_>) -> Result<ToolCall, StartFailure> {
+    let program = program(inputs).ok_or_else(|| setup_failed("SINGULARITY is not set"))?;
+    Ok(ToolCall::new(&[program], ["--version"], Actor::Job))
 }
 
 /// The program, if there is to be one.

@@ -1,14 +1,13 @@
 //! Where the job's life has got to.
 
-use super::action::CallId;
-use super::again::EndStep;
 use crate::hook::HookType;
+use crate::starter::action::CallId;
 use crate::time::Tick;
 use crate::transfer::Way;
 
 /// Where the job's life has got to, with what belongs to that part of it alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(in crate::starter) enum Phase {
     /// Not begun.
     New,
     /// The scratch directory is being made.
@@ -55,7 +54,7 @@ pub(super) enum Phase {
 
 impl Phase {
     /// Its name in [`TRANSITIONS`].
-    pub(super) fn name(&self) -> &'static str {
+    pub(in crate::starter) fn name(&self) -> &'static str {
         match self {
             Phase::New => "new",
             Phase::Scratch { .. } => "scratch",
@@ -75,12 +74,24 @@ impl Phase {
     }
 }
 
+/// A step of the ending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::starter) enum EndStep {
+    /// JOB_EXIT could not be started.
+    #[default]
+    ExitHook,
+    /// Files could not be brought back.
+    Output(Way),
+    /// The scratch directory could not be removed.
+    Removal,
+}
+
 /// An event that may lead from one phase to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
     /// The phase.
     pub from: &'static str,
-    /// The event, as [`super::Event::name`] calls it.
+    /// The event, as [`crate::starter::Event::name`] calls it.
     pub event: &'static str,
     /// The phases that may follow.
     pub to: &'static [&'static str],
@@ -150,7 +161,7 @@ pub const TRANSITIONS: &[Transition] = &[
 ];
 
 /// Whether the table knows of this way.
-pub(super) fn is_known(from: &str, event: &str, to: &str) -> bool {
+pub(in crate::starter) fn is_known(from: &str, event: &str, to: &str) -> bool {
     let row = TRANSITIONS.iter().find(|row| (row.from, row.event) == (from, event));
     from == to || row.is_some_and(|row| row.to.contains(&to))
 }

@@ -1,38 +1,39 @@
 //! The processes of a job: its own and its scripts', how they ended, what the job uses and when that is looked at.
 
-use super::disk::DiskLimit;
-use super::ending;
-use super::event::FamilyUsage;
-use super::failure::StartFailure;
-use super::java::Java;
+use std::time::Duration;
+
 use super::usage::{Meter, Pace};
 use crate::classad::ClassAd;
 use crate::process::Exit;
+use crate::starter::ending;
+use crate::starter::event::FamilyUsage;
+use crate::starter::failure::StartFailure;
+use crate::starter::java::Java;
 use crate::time::{Now, Tick};
 
 /// A process that was started, the job or a script.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
-    pub(super) pid: u32,
-    pub(super) started: Now,
-    pub(super) ended: Option<Ended>,
+pub(in crate::starter) struct Process {
+    pub(in crate::starter) pid: u32,
+    pub(in crate::starter) started: Now,
+    pub(in crate::starter) ended: Option<Ended>,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
-    pub(super) at: Now,
-    pub(super) exit: Exit,
+pub(in crate::starter) struct Ended {
+    pub(in crate::starter) at: Now,
+    pub(in crate::starter) exit: Exit,
     /// A core file was left.
-    pub(super) core: bool,
+    pub(in crate::starter) core: bool,
 }
 
 impl Process {
-    pub(super) fn new(pid: u32, started: Now) -> Self {
+    pub(in crate::starter) fn new(pid: u32, started: Now) -> Self {
         Process { pid, started, ended: None }
     }
 
-    pub(super) fn exit(&self) -> Option<Exit> {
+    pub(in crate::starter) fn exit(&self) -> Option<Exit> {
         self.ended.map(|ended| ended.exit)
     }
 
@@ -44,7 +45,7 @@ impl Process {
     }
 
     /// When it began and how it ended, with a prefix for scripts.
-    pub(super) fn publish(&self, ad: &mut ClassAd, prefix: &str) {
+    pub(in crate::starter) fn publish(&self, ad: &mut ClassAd, prefix: &str) {
         ad.set(format!("{prefix}JobPid").as_str(), i64::from(self.pid));
         ad.set(format!("{prefix}JobStartDate").as_str(), self.started.epoch());
         self.publish_end(ad, prefix);
@@ -53,17 +54,17 @@ impl Process {
 
 /// PreCmd and PostCmd.
 #[derive(Debug, Default)]
-pub(super) struct Scripts {
+pub(in crate::starter) struct Scripts {
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD.
-    pub(super) allowed: bool,
+    pub(in crate::starter) allowed: bool,
     /// PreCmd, until the job is started.
-    pub(super) pre: Option<Process>,
-    pub(super) post: Option<Process>,
+    pub(in crate::starter) pre: Option<Process>,
+    pub(in crate::starter) post: Option<Process>,
 }
 
 impl Scripts {
     /// What they tell of themselves.
-    pub(super) fn publish(&self, ad: &mut ClassAd) {
+    pub(in crate::starter) fn publish(&self, ad: &mut ClassAd) {
         for (script, prefix) in [(self.pre, "Pre"), (self.post, "Post")] {
             if let Some(script) = script {
                 script.publish(ad, prefix);
@@ -74,32 +75,53 @@ impl Scripts {
 
 /// The job's process and what it uses.
 #[derive(Default)]
-pub(super) struct JobRun {
-    pub(super) process: Option<Process>,
+pub(in crate::starter) struct JobRun {
+    pub(in crate::starter) process: Option<Process>,
     /// It is stopped, or is to be as soon as it runs.
-    pub(super) suspended: bool,
+    pub(in crate::starter) suspended: bool,
     /// Whether the job's end had been asked for when it ended.
-    pub(super) evicted: bool,
-    pub(super) usage: FamilyUsage,
-    pub(super) meter: Meter,
-    pub(super) pace: Pace,
-    pub(super) java: Java,
+    pub(in crate::starter) evicted: bool,
+    pub(in crate::starter) usage: FamilyUsage,
+    pub(in crate::starter) meter: Meter,
+    pub(in crate::starter) pace: Pace,
+    pub(in crate::starter) java: Java,
     /// The memory that the job was given, in MiB.
-    pub(super) memory_mib: i64,
+    pub(in crate::starter) memory_mib: i64,
     /// What measurements under way are for, the oldest first.
-    pub(super) measuring: Vec<Measuring>,
-    pub(super) update_due: Option<Tick>,
+    pub(in crate::starter) measuring: Vec<Measuring>,
+    pub(in crate::starter) update_due: Option<Tick>,
     /// The limit of its directory.
-    pub(super) disk: DiskLimit,
+    pub(in crate::starter) disk: DiskLimit,
     /// A setting about its control group that ends 25.14 as soon as it runs.
-    pub(super) group_fault: Option<StartFailure>,
+    pub(in crate::starter) group_fault: Option<StartFailure>,
     /// Whether what is written there is encrypted.
-    pub(super) encrypted: bool,
+    pub(in crate::starter) encrypted: bool,
+}
+
+/// The limit of a job's directory and the next look at it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::starter) struct DiskLimit {
+    /// In bytes; `None`: no limit.
+    pub(in crate::starter) bytes: Option<u64>,
+    pub(in crate::starter) due: Option<Tick>,
+}
+
+/// How often the directory is looked at (`CheckLVUsage`).
+const DISK_INTERVAL: Duration = Duration::from_secs(10);
+
+impl DiskLimit {
+    pub(in crate::starter) fn is_due(&mut self, now: Tick) -> bool {
+        let is_due = self.due.is_some_and(|at| at <= now);
+        if is_due {
+            self.due = Some(now.plus(DISK_INTERVAL));
+        }
+        is_due
+    }
 }
 
 /// Why the machine measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measuring {
+pub(in crate::starter) enum Measuring {
     /// For an update, which tells of a vacate only when it was asked for before.
     Update { vacating: bool },
     /// For event 010.
@@ -110,28 +132,28 @@ pub(super) enum Measuring {
 
 impl JobRun {
     /// No process yet; `window` is that of recent statistics.
-    pub(super) fn new(window: (i64, i64)) -> Self {
+    pub(in crate::starter) fn new(window: (i64, i64)) -> Self {
         JobRun { meter: Meter::new(0, window), ..JobRun::default() }
     }
 
     /// How it ended, if it has run and ended.
-    pub(super) fn ended(&self) -> Option<Ended> {
+    pub(in crate::starter) fn ended(&self) -> Option<Ended> {
         self.process?.ended
     }
 
     /// The process while it lives.
-    pub(super) fn alive(&self) -> Option<Process> {
+    pub(in crate::starter) fn alive(&self) -> Option<Process> {
         self.process.filter(|process| process.ended.is_none())
     }
 
     /// It runs from now on.
-    pub(super) fn starts(&mut self, process: Process) {
+    pub(in crate::starter) fn starts(&mut self, process: Process) {
         self.process = Some(process);
         self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
     }
 
     /// It ended.
-    pub(super) fn ends(&mut self, ended: Ended) {
+    pub(in crate::starter) fn ends(&mut self, ended: Ended) {
         if let Some(process) = &mut self.process {
             process.ended = Some(ended);
         }

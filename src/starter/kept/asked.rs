@@ -1,31 +1,31 @@
 //! What has been asked of the starter so far, and what that means for the end of the job.
 
-use super::event::Vacate;
 use crate::quirks::{Quirk, Quirks};
+use crate::starter::event::Vacate;
 use crate::time::Tick;
 
 /// What has been asked for so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Asked {
-    pub(super) graceful: bool,
-    pub(super) fast: Fast,
-    pub(super) remove: bool,
+pub(in crate::starter) struct Asked {
+    pub(in crate::starter) graceful: bool,
+    pub(in crate::starter) fast: Fast,
+    pub(in crate::starter) remove: bool,
     /// It is ended so, and goes back into its queue.
-    pub(super) requeue: bool,
-    pub(super) hold: bool,
+    pub(in crate::starter) requeue: bool,
+    pub(in crate::starter) hold: bool,
     /// The slot holds the job (WANT_HOLD).
-    pub(super) held_by_slot: bool,
+    pub(in crate::starter) held_by_slot: bool,
     /// Which of those that end the job softly came last.
-    pub(super) last: LastRequest,
+    pub(in crate::starter) last: LastRequest,
     /// Why, if somebody has said it.
-    pub(super) vacate: Option<Vacate>,
+    pub(in crate::starter) vacate: Option<Vacate>,
     /// How long a soft end is waited for.
-    pub(super) graceful_until: Option<Tick>,
+    pub(in crate::starter) graceful_until: Option<Tick>,
 }
 
 /// Whether the job is ended at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Fast {
+pub(in crate::starter) enum Fast {
     #[default]
     No,
     /// Because the slot holds it, and for nothing else.
@@ -35,7 +35,7 @@ pub(super) enum Fast {
 
 /// Which of the requests that end a job softly came last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum LastRequest {
+pub(in crate::starter) enum LastRequest {
     #[default]
     Graceful,
     Remove,
@@ -43,16 +43,16 @@ pub(super) enum LastRequest {
 }
 
 impl Asked {
-    pub(super) fn any(&self) -> bool {
+    pub(in crate::starter) fn any(&self) -> bool {
         self.graceful || self.is_fast() || self.remove || self.hold || self.held_by_slot
     }
 
-    pub(super) fn is_fast(&self) -> bool {
+    pub(in crate::starter) fn is_fast(&self) -> bool {
         self.fast != Fast::No
     }
 
     /// The starter itself ends the job at once; whoever wanted that before keeps his reason.
-    pub(super) fn end_fast(&mut self) {
+    pub(in crate::starter) fn end_fast(&mut self) {
         if self.fast == Fast::No {
             self.fast = Fast::Yes;
         }
@@ -60,7 +60,7 @@ impl Asked {
 
     /// The argument of JOB_EXIT (`getExitReasonString`). A hold by the slot counts as no request in 25.14 (quirk
     /// `slot-hold-unnoticed`).
-    pub(super) fn word(&self, quirks: Quirks) -> &'static str {
+    pub(in crate::starter) fn word(&self, quirks: Quirks) -> &'static str {
         let unnoticed = quirks.has(Quirk::SlotHoldUnnoticed);
         match self {
             Asked { hold: true, .. } => "hold",
