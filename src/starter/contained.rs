@@ -11,7 +11,7 @@ use super::action::{Account, Action, CallId, JobProcess, LogEvent, Notice};
 use super::container::{self, Inputs, Remark, ToolCall, Version};
 use super::exception::EXCEPTION;
 use super::failure::StartFailure;
-use super::kept::container::Stage;
+use super::kept::container::{Answer, Stage};
 use super::kept::phase::Phase;
 use super::machine::Starter;
 use super::process;
@@ -99,13 +99,7 @@ impl Starter<'_> {
     }
 
     /// A call of the runtime ended.
-    pub(super) fn tool_ended(
-        &mut self,
-        now: Now,
-        call: CallId,
-        answer: (Option<Exit>, &[u8], &[u8]),
-        out: &mut Vec<Action>,
-    ) {
+    pub(super) fn tool_ended(&mut self, now: Now, call: CallId, answer: Answer<'_>, out: &mut Vec<Action>) {
         if self.container.side.is_some_and(|(side, _)| side == call) {
             return self.side_call_ended(answer, out);
         }
@@ -117,25 +111,30 @@ impl Starter<'_> {
             let was = std::mem::take(&mut self.container.stage);
             let reason = "its end was asked for before it began".to_owned();
             out.push(Action::Tell(Notice::NotStarted { reason }));
-            self.note_pulled(&was, answer.0, out);
+            self.note_pulled(&was, answer, out);
             return self.all_jobs_done(now, out);
         }
-        let (exit, output, errors) = answer;
         match self.container.stage.clone() {
-            Stage::Version => self.version_known(now, exit, output, errors, out),
-            Stage::Test if exit == Some(Exit::Code(0)) => self.start_contained(now, out),
-            Stage::Test => self.container_failed(now, container::test_failure(output), out),
+            Stage::Version => self.version_known(now, answer, out),
+            Stage::Test if answer.is_success() => self.start_contained(now, out),
+            Stage::Test => self.container_failed(now, container::test_failure(answer.output), out),
+            Stage::Image(asked) => self.image_answered(now, asked, answer, out),
+            Stage::Create => self.created(now, answer, out),
+            Stage::Tag => self.open_docker_files(out),
+            Stage::Architecture => self.architecture_known(now, answer.output, out),
+            Stage::State { tries, attached } => {
+                self.state_known(now, answer.output, (tries, attached), out);
+            }
+            Stage::LastState(after) => self.last_state_known(now, answer.output, after, out),
+            Stage::Remove(after) => self.removed(now, answer, after, out),
             Stage::Idle | Stage::Files | Stage::Config | Stage::OpenFiles | Stage::Wait { .. } => {}
-            stage => self.docker_answered(now, stage, (exit, output, errors), out),
         }
     }
 
     fn version_known(
         &mut self,
         now: Now,
-        exit: Option<Exit>,
-        output: &[u8],
-        errors: &[u8],
+        Answer { exit, output, errors }: Answer<'_>,
         out: &mut Vec<Action>,
     ) {
         let version = match exit {

@@ -1,15 +1,15 @@
-//! The machine around a job in a docker container: images, the container, its end.
+//! The machine around a job in a docker container: how it is made, and its end.
 //!
 //! Reference: `docker_proc.cpp`; what each call looks like is in [`super::container`].
 
 use bstr::{BString, ByteSlice};
 
 use super::action::{Account, Action, File, JobProcess, Notice};
-use super::container::{self, ContainerState, DockerNames, Image, Pruning, docker_fits, parse_tags};
+use super::container::{self, ContainerState, DockerNames, docker_fits};
 use super::event::FamilyUsage;
 use super::exception::EXCEPTION;
 use super::failure::{StartFailure, hold_code};
-use super::kept::container::{After, Stage};
+use super::kept::container::{After, Answer, Attached, Docker, Stage};
 use super::kept::job_run::{Ended, Process};
 use super::kept::phase::Phase;
 use super::machine::Starter;
@@ -25,193 +25,12 @@ use crate::transfer::url;
 /// How often the state of an ended container is asked for, a second apart.
 const TRIES: u32 = 20;
 
-/// An answer: how the call ended, what it wrote, what it complained of.
-type Answer<'a> = (Option<Exit>, &'a [u8], &'a [u8]);
-
 impl Starter<'_> {
-    /// A job for docker: whether its image is there.
-    pub(super) fn start_docker(&mut self, now: Now, out: &mut Vec<Action>) {
-        let names = match self.with_inputs(now, DockerNames::find) {
-            Some(Ok(names)) => names,
-            Some(Err(failure)) => return self.container_failed(now, failure, out),
-            None => return,
-        };
-        let sends = names.config.is_some();
-        self.container.docker = Some(names);
-        self.container.ended = None;
-        self.container.pulled = false;
-        match sends {
-            true => self.ask_for_credentials(now, out),
-            false => self.ask_for_images(false, out),
-        }
-    }
-
-    fn ask_for_images(&mut self, again: bool, out: &mut Vec<Action>) {
-        if let Some(call) = self.container.docker.as_ref().map(container::images_call) {
-            self.ask(Stage::Images { again }, call, out);
-        }
-    }
-
-    /// Only an access point has credentials; without one 25.14 gives docker an empty configuration.
-    fn ask_for_credentials(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.setup.moves.is_none() {
-            let text =
-                "DockerSendCredentials needs the job's access point (--as shadow): docker has no credentials";
-            out.push(Action::Tell(Notice::Warning(text.to_owned())));
-            return self.lay_config(container::config(&ClassAd::new()), out);
-        }
-        match self.with_inputs(now, container::producer_call) {
-            Some(Ok(call)) => self.ask(Stage::Credentials, call, out),
-            Some(Err(failure)) => self.container_failed(now, failure, out),
-            None => {}
-        }
-    }
-
-    fn lay_config(&mut self, config: Vec<u8>, out: &mut Vec<Action>) {
-        self.phase = Phase::Container;
-        self.container.stage = Stage::Config;
-        out.push(Action::DockerConfig(Some(config)));
-    }
-
-    /// Docker's configuration is there, or cannot be.
-    pub(super) fn config_laid(&mut self, now: Now, failure: Option<String>, out: &mut Vec<Action>) {
-        match failure {
-            _ if self.container.stage != Stage::Config => {}
-            _ if self.asked.any() => self.all_jobs_done(now, out),
-            None => self.ask_for_images(false, out),
-            Some(why) => {
-                let text = format!("Cannot write docker creds: {why}");
-                self.container_failed(now, StartFailure::silent(text), out);
-            }
-        }
-    }
-
-    /// The end was asked for while an image was pulled: one that is there all the same is ours, and goes with the others.
-    pub(super) fn note_pulled(&mut self, was: &Stage, exit: Option<Exit>, out: &mut Vec<Action>) {
-        let tag = self.container.docker.as_ref().map(DockerNames::tag);
-        if let (Stage::Pull, Some(Exit::Code(0)), Some(tag)) = (was, exit, tag) {
-            self.side_call(tag, out);
-        }
-    }
-
-    pub(super) fn docker_answered(
-        &mut self,
-        now: Now,
-        stage: Stage,
-        (exit, output, errors): Answer<'_>,
-        out: &mut Vec<Action>,
-    ) {
-        let Some(names) = self.container.docker.clone() else { return };
-        let success = exit == Some(Exit::Code(0));
-        match stage {
-            Stage::Credentials => match container::config_of(exit, output, &self.frozen(now)) {
-                Ok(config) => self.lay_config(config, out),
-                Err(failure) => self.container_failed(now, failure, out),
-            },
-            Stage::Images { .. } if exit.is_none() => {
-                let text = format!("DOCKER cannot be executed: {}", errors.as_bstr());
-                self.container_failed(now, StartFailure::silent(text), out);
-            }
-            Stage::Images { again } => {
-                self.container.images = container::parse_images(output);
-                let call = container::tags_call(&names, &self.container.images);
-                self.ask(Stage::Tags { again }, call, out);
-            }
-            Stage::Tags { again } => {
-                parse_tags(output, &mut self.container.images);
-                let present = |image: &Image| image.name == names.own;
-                let limit = self.setup.settings.containers.number("DOCKER_IMAGE_CACHE_SIZE");
-                match (names.fault, limit) {
-                    (Some(failure), _) => self.container_failed(now, failure, out),
-                    _ if !again && self.container.images.iter().any(present) => self.launch(now, out),
-                    (None, Err(failure)) => self.container_failed(now, failure, out),
-                    (None, Ok(limit)) if again => {
-                        let pruning = Pruning::plan(&self.container.images, &names.image, limit);
-                        self.container.pruning = Some(pruning);
-                        self.prune(now, b"", true, out);
-                    }
-                    (None, Ok(_)) => self.ask_for_images(true, out),
-                }
-            }
-            Stage::Prune => self.prune(now, output, success, out),
-            Stage::Pull if success => {
-                self.container.pulled = true;
-                self.launch(now, out);
-            }
-            Stage::Pull => {
-                let complaint = errors.replace("\n", "");
-                let text = [b"Cannot pull image ", names.image.as_slice(), b" ", &complaint].concat();
-                self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
-                let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
-                self.container_failed(now, failure, out);
-            }
-            Stage::Create => {
-                if names.config.is_some() {
-                    out.push(Action::DockerConfig(None));
-                }
-                match success {
-                    true => self.ask(Stage::Tag, names.tag(), out),
-                    false => self.create_failed(now, exit, errors, out),
-                }
-            }
-            Stage::Tag => {
-                self.container.stage = Stage::OpenFiles;
-                let files = self.container.process.as_ref().map(|process| process.files.clone());
-                out.extend(files.map(Action::OpenFiles));
-            }
-            Stage::Architecture => self.architecture_known(now, output, out),
-            Stage::State { tries } => self.state_known(now, output, tries, out),
-            Stage::LastState(after) => {
-                let state = ContainerState::parse(output, &self.frozen(now));
-                // What is not known to have ended stays, for 25.14.
-                let ended = state.is_some_and(|state| state.running == Some(false));
-                match ended || !self.has(Quirk::DockerUnknownStays) {
-                    true => self.ask(Stage::Remove(after), names.remove(), out),
-                    false => self.unloaded(now, after, out),
-                }
-            }
-            Stage::Remove(after) => {
-                if !success {
-                    // Whatever it says, the job has ended as it did (recordings c21 042, 043).
-                    let (name, why) = (&names.container, output.trim().as_bstr());
-                    let way = format!("'docker rm -f -v {name}' does it");
-                    let text = format!("the container '{name}' could not be removed: {why}; {way}");
-                    out.push(Action::Tell(Notice::Warning(text)));
-                }
-                self.unloaded(now, after, out);
-            }
-            Stage::Idle
-            | Stage::Files
-            | Stage::Version
-            | Stage::Test
-            | Stage::Config
-            | Stage::OpenFiles
-            | Stage::Wait { .. } => {}
-        }
-    }
-
-    /// Makes room for one more image, then pulls it.
-    fn prune(&mut self, now: Now, output: &[u8], success: bool, out: &mut Vec<Action>) {
-        let Some(names) = self.container.docker.clone() else { return };
-        let next = self.container.pruning.as_mut().and_then(|pruning| pruning.next(&names, output, success));
-        if let Some(call) = next {
-            return self.ask(Stage::Prune, call, out);
-        }
-        if names.own != names.image && !self.container.images.iter().any(|one| one.name == names.image) {
-            let (image, own) = (names.image.clone(), names.own.clone());
-            out.push(Action::Pulling { image, own });
-        }
-        if let Some(call) = self.with_inputs(now, |inputs| names.pull(inputs)) {
-            self.ask(Stage::Pull, call, out);
-        }
-    }
-
     /// The container is planned and made. Failures before event 001 are the starter's, those after it the container's; by
     /// hand 25.14 waits for ever after both, if it had to pull the image.
-    fn launch(&mut self, now: Now, out: &mut Vec<Action>) {
-        let Some(names) = self.container.docker.clone() else { return };
+    pub(super) fn launch(&mut self, now: Now, pulled: bool, out: &mut Vec<Action>) {
+        let Some(names) = self.container.names().cloned() else { return };
         let own = self.setup.own_environment.clone();
-        let pulled = self.container.pulled;
         let prepared = self.with_inputs(now, |inputs| {
             let about = inputs.about;
             let string = |name: &str| Context::new(about.world).my(about.ad).string(name);
@@ -238,7 +57,7 @@ impl Starter<'_> {
         });
         let (words, environment): (Vec<BString>, Environment) = match prepared {
             Some(Ok(prepared)) => prepared,
-            Some(Err(failure)) => return self.launch_failed(now, failure, out),
+            Some(Err(failure)) => return self.launch_failed(now, pulled, failure, out),
             None => return,
         };
         out.push(Action::Remember { container: names.container.clone() });
@@ -251,7 +70,7 @@ impl Starter<'_> {
             Some(Ok(planned)) => planned,
             Some(Err(failure)) => {
                 self.announce(out);
-                return self.launch_failed(now, failure, out);
+                return self.launch_failed(now, pulled, failure, out);
             }
             None => return,
         };
@@ -262,7 +81,7 @@ impl Starter<'_> {
         out.push(Action::Tell(Notice::Contained(Box::new(plan.clone()))));
         self.container.plan = Some(Box::new(plan));
         self.container.process = Some(Box::new(self.docker_process(&names, files)));
-        self.container.made = true;
+        self.container.docker = Docker::Made(names);
         self.ask(Stage::Create, call, out);
     }
 
@@ -273,8 +92,8 @@ impl Starter<'_> {
         process::instead(process, names.start(), &self.setup.scratch)
     }
 
-    fn launch_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
-        let names = self.container.docker.as_ref().filter(|_| failure.exception && self.container.pulled);
+    fn launch_failed(&mut self, now: Now, pulled: bool, failure: StartFailure, out: &mut Vec<Action>) {
+        let names = self.container.names().filter(|_| failure.exception && pulled);
         if let Some(names) = names.filter(|_| self.has(Quirk::StarterExceptions)) {
             // The job is among the starter's by then: it is killed, and JOB_EXIT is not called.
             let kill = names.kill(9);
@@ -284,7 +103,7 @@ impl Starter<'_> {
             self.report(failure, out);
             return self.ask(Stage::Remove(After::RemoveScratch), kill, out);
         }
-        if !self.container.pulled || failure.exception {
+        if !pulled || failure.exception {
             return self.container_failed(now, failure, out);
         }
         self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
@@ -293,15 +112,32 @@ impl Starter<'_> {
         self.container_failed(now, failure, out);
     }
 
+    /// `docker create` ended.
+    pub(super) fn created(&mut self, now: Now, answer: Answer<'_>, out: &mut Vec<Action>) {
+        let Some(names) = self.container.names().cloned() else { return };
+        if names.config.is_some() {
+            out.push(Action::DockerConfig(None));
+        }
+        match answer.is_success() {
+            true => self.ask(Stage::Tag, names.tag(), out),
+            false => self.create_failed(now, answer, out),
+        }
+    }
+
+    pub(super) fn open_docker_files(&mut self, out: &mut Vec<Action>) {
+        self.container.stage = Stage::OpenFiles;
+        let files = self.container.process.as_ref().map(|process| process.files.clone());
+        out.extend(files.map(Action::OpenFiles));
+    }
+
     /// `docker create` failed; for 25.14 that is how the job ended, which a shadow that holds it does not hear any more.
-    fn create_failed(&mut self, now: Now, exit: Option<Exit>, errors: &[u8], out: &mut Vec<Action>) {
+    fn create_failed(&mut self, now: Now, Answer { exit, errors, .. }: Answer<'_>, out: &mut Vec<Action>) {
         let text = errors[..errors.len().min(511)].replace("\n", " ");
         let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
         if let (Some(exit), true) = (exit, self.has(Quirk::DockerCreateStatus)) {
             self.run.process = Some(Process::new(0, now));
-            self.container.ended = Some((exit, FamilyUsage::default()));
             self.hold_by_shadow(failure, out);
-            return self.docker_job_ended(now, exit, out);
+            return self.docker_job_ended(now, (exit, FamilyUsage::default()), out);
         }
         if exit.is_some() {
             self.tell_quirk_by_hand(Quirk::DockerCreateStatus, "the failure is reported", out);
@@ -318,7 +154,7 @@ impl Starter<'_> {
     }
 
     /// Says that 25.14 would have done otherwise, where there is no shadow with which it would not.
-    fn tell_quirk_by_hand(&self, quirk: Quirk, reason: &str, out: &mut Vec<Action>) {
+    pub(super) fn tell_quirk_by_hand(&self, quirk: Quirk, reason: &str, out: &mut Vec<Action>) {
         if self.setup.moves.is_none() {
             Self::tell_quirk(quirk, reason, out);
         }
@@ -330,7 +166,7 @@ impl Starter<'_> {
         mut failures: Vec<StartFailure>,
         out: &mut Vec<Action>,
     ) {
-        let Some(names) = self.container.docker.clone() else { return };
+        let Some(names) = self.container.names().cloned() else { return };
         if failures.is_empty() {
             return self.ask(Stage::Architecture, names.architecture(), out);
         }
@@ -346,7 +182,7 @@ impl Starter<'_> {
         }
     }
 
-    fn architecture_known(&mut self, now: Now, output: &[u8], out: &mut Vec<Action>) {
+    pub(super) fn architecture_known(&mut self, now: Now, output: &[u8], out: &mut Vec<Action>) {
         let skips = self.with_inputs(now, |inputs| inputs.flag("DOCKER_SKIP_IMAGE_ARCH_CHECK"));
         match skips {
             Some(Err(failure)) => self.container_failed(now, failure, out),
@@ -376,64 +212,66 @@ impl Starter<'_> {
 
     /// What stood for the job ended: docker is asked how the container did.
     pub(super) fn docker_ended(&mut self, exit: Exit, usage: FamilyUsage, out: &mut Vec<Action>) {
-        let Some(names) = self.container.docker.clone() else { return };
+        let Some(names) = self.container.names().cloned() else { return };
         self.stop_looking();
-        self.container.ended = Some((exit, usage));
         self.container.services = container::no_host_ports(&self.ad, self.setup.world);
-        self.ask(Stage::State { tries: 0 }, container::state_call(&names), out);
+        let attached = Attached { exit, usage };
+        self.ask(Stage::State { tries: 0, attached }, container::state_call(&names), out);
     }
 
     /// Time to look once more.
     pub(super) fn look_again(&mut self, out: &mut Vec<Action>) {
-        if let (Stage::Wait { tries, .. }, Some(names)) =
-            (self.container.stage.clone(), self.container.docker.clone())
-        {
-            self.ask(Stage::State { tries }, container::state_call(&names), out);
+        let call = self.container.names().map(container::state_call);
+        if let (Stage::Wait { tries, attached, .. }, Some(call)) = (&self.container.stage, call) {
+            let (tries, attached) = (*tries, *attached);
+            self.ask(Stage::State { tries, attached }, call, out);
         }
     }
 
-    fn state_known(&mut self, now: Now, output: &[u8], tries: u32, out: &mut Vec<Action>) {
+    pub(super) fn state_known(
+        &mut self,
+        now: Now,
+        output: &[u8],
+        (tries, attached): (u32, Attached),
+        out: &mut Vec<Action>,
+    ) {
         let state = ContainerState::parse(output, &self.frozen(now));
         let ended = state.as_ref().is_some_and(|state| state.running == Some(false));
         let tries = tries + 1;
         if !ended && tries < TRIES && !self.asked.is_fast() {
             let until = now.tick().plus(std::time::Duration::from_secs(1));
-            self.container.stage = Stage::Wait { tries, until };
+            self.container.stage = Stage::Wait { tries, until, attached };
             return;
         }
-        let (attached, _) = self.container.ended.unwrap_or((Exit::Code(0), FamilyUsage::default()));
         let Some(state) = state else {
             self.run.process = None;
             self.fatal(now, "Cannot inspect exited container", out);
             if self.has(Quirk::DockerEndsSilent)
-                && let Some(names) = self.container.docker.clone()
+                && let Some(names) = self.container.names().cloned()
             {
                 self.ask(Stage::Remove(After::RemoveScratch), names.remove(), out);
             }
             return;
         };
-        if !ended {
-            return self.docker_job_ended(now, attached, out);
+        let exit = state.exit(self.setup.quirks).filter(|_| ended).unwrap_or(attached.exit);
+        if ended && state.out_of_memory {
+            return self.out_of_memory(now, (exit, attached.usage), out);
         }
-        if state.out_of_memory {
-            return self.out_of_memory(now, &state, attached, out);
-        }
-        if !state.error.is_empty() {
+        if ended && !state.error.is_empty() {
             return self.docker_could_not(now, &state, out);
         }
-        self.docker_job_ended(now, state.exit(self.setup.quirks).unwrap_or(attached), out);
+        self.docker_job_ended(now, (exit, attached.usage), out);
     }
 
     /// The job ended as docker says.
-    pub(super) fn docker_job_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
-        let usage = self.container.ended.map_or_else(FamilyUsage::default, |(_, usage)| usage);
+    fn docker_job_ended(&mut self, now: Now, (exit, usage): (Exit, FamilyUsage), out: &mut Vec<Action>) {
         self.container.stage = Stage::Idle;
         self.phase = Phase::Running;
         self.job_ended(now, Ended { at: now, exit, core: false }, usage, None, out);
     }
 
     /// The job used up the memory of its container: it is held. By hand 25.14 ends without a word.
-    fn out_of_memory(&mut self, now: Now, state: &ContainerState, attached: Exit, out: &mut Vec<Action>) {
+    fn out_of_memory(&mut self, now: Now, ended: (Exit, FamilyUsage), out: &mut Vec<Action>) {
         let memory = Context::new(&self.frozen(now)).my(&self.machine).int(attr::MEMORY).unwrap_or(0);
         let text = format!("Docker job has gone over memory limit of {memory} Mb");
         out.push(Action::Tell(Notice::Warning(text.clone())));
@@ -441,20 +279,20 @@ impl Starter<'_> {
         if self.has(Quirk::DockerEndsSilent) {
             self.run.process = None;
             self.hold_by_shadow(failure, out);
-            if let Some(names) = self.container.docker.clone() {
+            if let Some(names) = self.container.names().cloned() {
                 self.ask(Stage::Remove(After::RemoveScratch), names.remove(), out);
             }
             return;
         }
         self.asked.hold = true;
         self.report(failure, out);
-        self.docker_job_ended(now, state.exit(self.setup.quirks).unwrap_or(attached), out);
+        self.docker_job_ended(now, ended, out);
     }
 
     /// Docker could not run the job at all: most likely its command is not in the image.
     fn docker_could_not(&mut self, now: Now, state: &ContainerState, out: &mut Vec<Action>) {
         let text = format!("Error running docker job: {}", state.error);
-        let Some(names) = self.container.docker.clone() else { return };
+        let Some(names) = self.container.names().cloned() else { return };
         self.container.stage = Stage::Idle;
         if self.has(Quirk::DockerFailureIsEviction) {
             // It is killed twice although it is gone, and counts as evicted.
@@ -497,9 +335,9 @@ impl Starter<'_> {
     }
 
     /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
-    pub(super) fn side_call_ended(&mut self, (exit, ..): Answer<'_>, out: &mut Vec<Action>) {
+    pub(super) fn side_call_ended(&mut self, answer: Answer<'_>, out: &mut Vec<Action>) {
         let pauses = self.container.side.is_some_and(|(_, pauses)| pauses);
-        if exit != Some(Exit::Code(0)) && pauses && self.run.suspended {
+        if !answer.is_success() && pauses && self.run.suspended {
             let reason = "docker does not pause the container: the job goes on".to_owned();
             out.push(Action::Tell(Notice::Warning(reason)));
             if !self.has(Quirk::DockerPauseAssumed) {
@@ -508,28 +346,54 @@ impl Starter<'_> {
             }
         }
         self.next_side_call(out);
-        if exit != Some(Exit::Code(0)) && self.asked.is_fast() && self.phase == Phase::Running {
+        if !answer.is_success() && self.asked.is_fast() && self.phase == Phase::Running {
             out.push(Action::KillFamily);
         }
     }
 
     /// Removes the container, if there is one; true when what was to come has to wait for that.
     pub(super) fn unload(&mut self, after: After, out: &mut Vec<Action>) -> bool {
-        let Some(names) = self.container.docker.clone() else { return false };
+        let Some(names) = self.container.names().cloned() else { return false };
         if matches!(self.container.stage, Stage::LastState(_) | Stage::Remove(_)) {
             return true;
         }
-        if !std::mem::take(&mut self.container.made) {
-            return false;
+        let call = container::state_call(&names);
+        let was = std::mem::replace(&mut self.container.docker, Docker::Named(names));
+        let made = matches!(was, Docker::Made(_));
+        if made {
+            self.ask(Stage::LastState(after), call, out);
         }
-        self.ask(Stage::LastState(after), container::state_call(&names), out);
-        true
+        made
+    }
+
+    /// What docker says of the container before it is removed.
+    pub(super) fn last_state_known(&mut self, now: Now, output: &[u8], after: After, out: &mut Vec<Action>) {
+        let Some(names) = self.container.names().cloned() else { return };
+        let state = ContainerState::parse(output, &self.frozen(now));
+        // What is not known to have ended stays, for 25.14.
+        let ended = state.is_some_and(|state| state.running == Some(false));
+        match ended || !self.has(Quirk::DockerUnknownStays) {
+            true => self.ask(Stage::Remove(after), names.remove(), out),
+            false => self.unloaded(now, after, out),
+        }
+    }
+
+    /// The container is removed, or could not be.
+    pub(super) fn removed(&mut self, now: Now, answer: Answer<'_>, after: After, out: &mut Vec<Action>) {
+        let Some(names) = self.container.names() else { return };
+        if !answer.is_success() {
+            // Whatever it says, the job has ended as it did (recordings c21 042, 043).
+            let (name, why) = (&names.container, answer.output.trim().as_bstr());
+            let way = format!("'docker rm -f -v {name}' does it");
+            let text = format!("the container '{name}' could not be removed: {why}; {way}");
+            out.push(Action::Tell(Notice::Warning(text)));
+        }
+        self.unloaded(now, after, out);
     }
 
     fn unloaded(&mut self, now: Now, after: After, out: &mut Vec<Action>) {
         self.container.stage = Stage::Idle;
-        self.container.made = false;
-        self.container.docker = None;
+        self.container.docker = Docker::None;
         match after {
             After::CleanUp => self.clean_up(now, out),
             After::RemoveScratch => self.remove_scratch(out),

@@ -12,7 +12,7 @@ use super::event::{Event, Request};
 use super::job_info::JobInfo;
 use super::kept::asked::Asked;
 use super::kept::closing::Closing;
-use super::kept::container::Container;
+use super::kept::container::{Answer as ToolAnswer, Container};
 use super::kept::job_run::{Ended, JobRun, Measuring, Scripts};
 use super::kept::moved::Moved;
 use super::kept::phase::{self, EndStep, Phase};
@@ -167,7 +167,7 @@ impl<'w> Starter<'w> {
                 }
             }
             Event::ToolEnded { call, exit, output, errors } => {
-                self.tool_ended(now, call, (exit, &output, &errors), out);
+                self.tool_ended(now, call, ToolAnswer { exit, output: &output, errors: &errors }, out);
             }
             Event::Transferred(done) => self.transferred(now, &done, out),
             Event::FilesOpened(failures) => self.files_opened(now, failures, out),

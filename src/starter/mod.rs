@@ -19,6 +19,7 @@ mod beginning;
 mod closing;
 mod contained;
 mod contained_docker;
+mod contained_image;
 pub mod container;
 pub mod disk;
 pub mod ending;

@@ -277,7 +277,7 @@ impl Starter<'_> {
     /// Ends the running job as the strongest request wants it.
     pub(super) fn end_job(&mut self, now: Now, out: &mut Vec<Action>) {
         if self.asked.is_fast() {
-            match self.container.docker.clone() {
+            match self.container.names().cloned() {
                 Some(names) => self.side_call(names.kill(9), out),
                 None => out.push(Action::KillFamily),
             }
@@ -303,7 +303,7 @@ impl Starter<'_> {
         if stopped && self.is_suspended_at_exec(now) {
             Self::tell_quirk(Quirk::SuspendedAtExecHangs, "the job goes on and is signalled", out);
         }
-        match self.container.docker.clone() {
+        match self.container.names().cloned() {
             Some(names) => {
                 if stopped {
                     self.stop_family(false, out);
@@ -322,7 +322,7 @@ impl Starter<'_> {
 
     /// Stops the job, or lets it go on.
     pub(super) fn stop_family(&mut self, stop: bool, out: &mut Vec<Action>) {
-        match self.container.docker.clone() {
+        match self.container.names().cloned() {
             Some(names) => self.side_call(names.pause(stop), out),
             None if stop => out.push(Action::StopFamily),
             None => out.push(Action::ContinueFamily),

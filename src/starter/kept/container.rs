@@ -24,25 +24,51 @@ pub(in crate::starter) struct Container {
     /// The job's process outside of a container, as far as it is the same.
     pub process: Option<Box<JobProcess>>,
     pub plan: Option<Box<ContainerPlan>>,
-    pub docker: Option<DockerNames>,
-    pub images: Vec<Image>,
-    pub pruning: Option<Pruning>,
-    /// The image had to be pulled.
-    pub pulled: bool,
+    pub docker: Docker,
     /// The ports of this machine by which its services are reached.
     pub services: ClassAd,
-    /// There may be a container to remove.
-    pub made: bool,
     /// Event 001 is written.
     pub announced: bool,
     /// What is said of settings and attributes about it.
     pub remarks: Remarks,
-    /// How what stood for the job ended.
-    pub ended: Option<(Exit, FamilyUsage)>,
+}
+
+/// What docker has of the job.
+#[derive(Debug, Default)]
+pub(in crate::starter) enum Docker {
+    /// Nothing.
+    #[default]
+    None,
+    /// Names: of its image, and of a container that is not there.
+    Named(DockerNames),
+    /// A container by that name, at least perhaps.
+    Made(DockerNames),
+}
+
+/// How what stood for the job ended, which is not how the container did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::starter) struct Attached {
+    pub exit: Exit,
+    pub usage: FamilyUsage,
+}
+
+/// The answer to a call of the runtime.
+#[derive(Clone, Copy)]
+pub(in crate::starter) struct Answer<'a> {
+    /// How the call ended; `None`: it could not be executed or took too long.
+    pub exit: Option<Exit>,
+    pub output: &'a [u8],
+    pub errors: &'a [u8],
+}
+
+impl Answer<'_> {
+    pub(in crate::starter) fn is_success(&self) -> bool {
+        self.exit == Some(Exit::Code(0))
+    }
 }
 
 /// What is waited for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::starter) enum Stage {
     /// Nothing.
     #[default]
@@ -51,18 +77,11 @@ pub(in crate::starter) enum Stage {
     Files,
     Version,
     Test,
-    /// Docker: what it logs in to registries with.
-    Credentials,
+    /// Docker: its configuration, with what it logs in to registries with.
     Config,
-    /// Which images there are, and since when; once more before one is pulled.
-    Images {
-        again: bool,
-    },
-    Tags {
-        again: bool,
-    },
-    Prune,
-    Pull,
+    /// The image.
+    Image(ImageStage),
+    /// The container.
     Create,
     Tag,
     OpenFiles,
@@ -70,14 +89,37 @@ pub(in crate::starter) enum Stage {
     /// The container has ended: how?
     State {
         tries: u32,
+        attached: Attached,
     },
     Wait {
         tries: u32,
         until: Tick,
+        attached: Attached,
     },
     /// Before what follows.
     LastState(After),
     Remove(After),
+}
+
+/// What is asked before the image is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::starter) enum ImageStage {
+    /// What docker logs in to registries with.
+    Credentials,
+    /// Which images there are, and since when; once more before one is pulled.
+    List {
+        again: bool,
+    },
+    Tags {
+        again: bool,
+        images: Vec<Image>,
+    },
+    /// Room is made for it; whether the name is new to docker.
+    Prune {
+        pruning: Pruning,
+        is_new: bool,
+    },
+    Pull,
 }
 
 /// What follows the removal of a container.
@@ -104,6 +146,15 @@ impl Container {
 
     /// Whether the job has not been started yet.
     pub(in crate::starter) fn is_preparing(&self) -> bool {
-        self.ended.is_none() && !matches!(self.stage, Stage::LastState(_) | Stage::Remove(_))
+        use Stage::{LastState, Remove, State, Wait};
+        !matches!(self.stage, State { .. } | Wait { .. } | LastState(_) | Remove(_))
+    }
+
+    /// Docker's names for the job.
+    pub(in crate::starter) fn names(&self) -> Option<&DockerNames> {
+        match &self.docker {
+            Docker::None => None,
+            Docker::Named(names) | Docker::Made(names) => Some(names),
+        }
     }
 }
