@@ -4,8 +4,7 @@
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, StarterCall, StarterId, StarterSignal};
-use super::kept::backfill::{Backfill, Client};
-use super::kept::claim::Ending;
+use super::kept::backfill::{Backfill, Client, ClientStage};
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::transition::Change;
@@ -21,14 +20,13 @@ impl Core {
     /// The client is killed, and everything below it when it does not end.
     fn end_client(&mut self) {
         let until = self.now.tick().plus(self.settings.killing_timeout);
-        let Some(client) = self.backfill.client.as_mut().filter(|client| client.dies.is_none()) else {
-            return;
+        let Some(client) = &mut self.backfill.client else { return };
+        let signal = match client.stage {
+            ClientStage::Dies(_) => return,
+            ClientStage::Ends(_) => StarterSignal::Kill,
+            ClientStage::Starts | ClientStage::Runs => StarterSignal::Hard,
         };
-        let signal = match client.ending {
-            Ending::Hard { .. } => StarterSignal::Kill,
-            Ending::No | Ending::Soft { .. } => StarterSignal::Hard,
-        };
-        client.ending = Ending::Hard { until };
+        client.stage = ClientStage::Ends(until);
         self.out.push(Action::SignalStarter { starter: client.id, signal, reason: None });
     }
 
@@ -52,22 +50,20 @@ impl Slot {
         }
         core.backfill.slots.insert(self.key);
         if core.settings.backfill.is_some_and(|backfill| backfill.dead) {
-            let dies = Some(core.now.tick().plus(DEAD_AFTER));
+            let stage = ClientStage::Dies(core.now.tick().plus(DEAD_AFTER));
             let id = core.new_starter();
-            core.backfill.client.get_or_insert(Client { id, runs: true, ending: Ending::No, dies });
+            core.backfill.client.get_or_insert(Client { id, stage });
         }
         match &core.backfill.client {
-            Some(client) if client.runs => {
-                self.change(core, State::Backfill, Activity::Busy, "the backfill client runs");
-            }
-            Some(_) => {}
+            Some(Client { stage: ClientStage::Starts, .. }) => {}
+            Some(_) => self.change(core, State::Backfill, Activity::Busy, "the backfill client runs"),
             None => self.spawn_client(core),
         }
     }
 
     fn spawn_client(&self, core: &mut Core) {
         let starter = core.new_starter();
-        core.backfill.client = Some(Client { id: starter, runs: false, ending: Ending::No, dies: None });
+        core.backfill.client = Some(Client { id: starter, stage: ClientStage::Starts });
         core.spawning += 1;
         let words = ["-f", "-append", BOINC, "-job-keyword", BOINC];
         core.out.push(Action::SpawnStarter(StarterCall {
@@ -138,7 +134,7 @@ impl ExecutionPoint {
             return;
         }
         if let Some(client) = &mut self.core.backfill.client {
-            client.runs = true;
+            client.stage = ClientStage::Runs;
         }
         for key in self.core.backfill.slots.clone() {
             if let Some(slot) = self.slots.get_mut(&key).filter(|slot| slot.state == State::Backfill) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::execution_point::ExecutionPoint;
 use super::interface::SlotKey;
-use super::kept::rest::Passed;
+use super::kept::rest::{Asks, Passed};
 use crate::time::{Now, Tick};
 
 impl ExecutionPoint {
@@ -15,13 +15,16 @@ impl ExecutionPoint {
 
     /// When the next call of a slot that asks in vain ends, at or after `now`. `None` when it does not any more.
     pub fn asks_next(&mut self, key: SlotKey, turn: u32, now: Now) -> Option<Tick> {
-        let slot = self.slots.get_mut(&key).filter(|slot| slot.rest.in_vain && slot.rest.turn == turn)?;
+        let slot = self
+            .slots
+            .get_mut(&key)
+            .filter(|slot| slot.rest.asks == Asks::InVain && slot.rest.turn == turn)?;
         let lazy = self.core.lazy.as_mut()?;
         if slot.never_asks() {
             return None;
         }
         lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(now));
-        let begins = match slot.fetching_since {
+        let begins = match slot.fetching.counted() {
             Some(since) => Some(since.tick()),
             None => slot.next_fetch(&lazy.grid),
         };
@@ -35,7 +38,7 @@ impl ExecutionPoint {
         for slot in self.slots.values_mut() {
             lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(end));
             // One that is under way at the end was called, too.
-            lazy.silent += u64::from(slot.fetching_since.take().is_some());
+            lazy.silent += u64::from(slot.fetching.take_counted().is_some());
         }
         lazy.silent
     }

@@ -219,10 +219,7 @@ impl ExecutionPoint {
         }
         let core = &self.core;
         let longest = if core.drain.is_graceful() {
-            let runs = |slot: &Slot| {
-                let starter = slot.current.as_ref().and_then(|claim| claim.starter.as_ref());
-                starter.is_some_and(|starter| Some(starter.id) != ended)
-            };
+            let runs = |slot: &Slot| slot.starter().is_some_and(|starter| Some(starter) != ended);
             let old = self.slots.values().filter(|slot| !slot.accepted_while_draining && runs(slot));
             old.map(|slot| slot.retirement_remaining(core)).max().unwrap_or(0)
         } else {

@@ -233,7 +233,7 @@ impl ExecutionPoint {
     /// Takes away dynamic slots that are free; what they had goes back.
     pub(super) fn remove_gone(&mut self) {
         while let Some(key) = self.core.gone.pop() {
-            if self.slots.get(&key).is_none_or(|slot| slot.is_active() || slot.fetching.is_some()) {
+            if self.slots.get(&key).is_none_or(|slot| slot.is_active() || slot.fetching.run().is_some()) {
                 continue;
             }
             self.core.tell(Notice::Gone { slot: key });

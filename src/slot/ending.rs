@@ -110,7 +110,7 @@ impl ExecutionPoint {
             let done = |slot: &Slot| {
                 let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
                 let no_use = unable && slot.held_back;
-                !asks || ((slot.out_of_work || no_use) && slot.fetching.is_none())
+                !asks || ((slot.out_of_work || no_use) && slot.fetching.run().is_none())
             };
             if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
                 self.shut_down(Shutdown::Graceful, &reason);
@@ -133,7 +133,7 @@ impl ExecutionPoint {
             return;
         }
         // Whoever gave a job is told what became of it however fast the end is; only what is asked for work is not heard.
-        let fetches = |run: &HookRun| self.slots.values().any(|slot| slot.fetching == Some(*run));
+        let fetches = |run: &HookRun| self.slots.values().any(|slot| slot.fetching.run() == Some(*run));
         let fast = core.shutdown == Some(Shutdown::Fast);
         if core.hooks_running.iter().any(|run| !(fast && fetches(run))) {
             let until = *self.hooks_until.get_or_insert(core.after(LAST_HOOKS));

@@ -203,8 +203,8 @@ impl Slot {
 
     /// Sends the starter a signal, if there is one.
     pub(super) fn signal(&self, core: &mut Core, signal: StarterSignal, reason: Option<VacateReason>) {
-        if let Some(starter) = self.current.as_ref().and_then(|claim| claim.starter.as_ref()) {
-            core.out.push(Action::SignalStarter { starter: starter.id, signal, reason });
+        if let Some(starter) = self.starter() {
+            core.out.push(Action::SignalStarter { starter, signal, reason });
         }
     }
 }

@@ -137,7 +137,7 @@ impl ExecutionPoint {
             Event::Asks { slot } => self.touch(slot),
             Event::HookFailed { run, reason } => {
                 if let Some(key) = self.fetching_with(run) {
-                    self.fetch_failed(key, run, reason);
+                    self.fetch_failed(key, reason);
                 }
             }
             Event::HookTimedOut { run, reason } => {
@@ -231,30 +231,17 @@ impl ExecutionPoint {
 
     /// Whether the job of this starter was accepted while a drain was under way.
     fn is_taken_while_draining(&self, starter: StarterId) -> bool {
-        let of = |slot: &Slot| {
-            let claim = slot.current.as_ref();
-            claim.and_then(|claim| claim.starter.as_ref()).is_some_and(|it| it.id == starter)
-        };
-        self.core.drain.is_on() && self.slots.values().any(|slot| slot.accepted_while_draining && of(slot))
+        let of = |slot: &Slot| slot.accepted_while_draining && slot.starter() == Some(starter);
+        self.core.drain.is_on() && self.slots.values().any(of)
     }
 
     fn with_starter(&mut self, starter: StarterId, then: impl FnOnce(&mut Slot, &mut Core)) {
-        if let Some(lazy) = &self.core.lazy {
-            let slot = lazy.starters.get(&starter).and_then(|key| self.slots.get_mut(key));
-            let owns = |slot: &&mut Slot| {
-                let claim = slot.current.as_ref();
-                claim.and_then(|claim| claim.starter.as_ref()).is_some_and(|it| it.id == starter)
-            };
-            if let Some(slot) = slot.filter(owns) {
-                then(slot, &mut self.core);
-            }
-            return;
-        }
-        let owns = |slot: &&mut Slot| {
-            let claim = slot.current.as_ref();
-            claim.and_then(|claim| claim.starter.as_ref()).is_some_and(|it| it.id == starter)
+        let owns = |slot: &&mut Slot| slot.starter() == Some(starter);
+        let slot = match &self.core.lazy {
+            Some(lazy) => lazy.starters.get(&starter).and_then(|key| self.slots.get_mut(key)).filter(owns),
+            None => self.slots.values_mut().find(owns),
         };
-        if let Some(slot) = self.slots.values_mut().find(owns) {
+        if let Some(slot) = slot {
             then(slot, &mut self.core);
         }
     }
@@ -265,8 +252,8 @@ impl ExecutionPoint {
         self.core.hooks_running.remove(&run);
         if let Some(lazy) = &mut self.core.lazy {
             let key = lazy.fetches.remove(&run)?;
-            return self.slots.get(&key).filter(|slot| slot.fetching == Some(run)).map(|slot| slot.key);
+            return self.slots.get(&key).filter(|slot| slot.fetching.run() == Some(run)).map(|slot| slot.key);
         }
-        self.slots.values().find(|slot| slot.fetching == Some(run)).map(|slot| slot.key)
+        self.slots.values().find(|slot| slot.fetching.run() == Some(run)).map(|slot| slot.key)
     }
 }

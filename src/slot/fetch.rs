@@ -10,8 +10,9 @@ use super::core::Core;
 use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{Fetched, add_requests, read_fetched};
-use super::interface::{AcceptedJob, Action, HookCall, HookRun, Notice, SlotHook, SlotKey, job_id};
-use super::kept::claim::{Claim, Kind};
+use super::interface::{AcceptedJob, Action, HookCall, Notice, SlotHook, SlotKey, job_id};
+use super::kept::claim::{Claim, FetchedJob, Kind};
+use super::kept::fetching::Fetching;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -33,7 +34,7 @@ impl Slot {
     /// Asks for work if everything allows it; otherwise sets the timer for the next try.
     pub(super) fn try_fetch(&mut self, core: &mut Core) {
         self.held_back = false;
-        let is_asking = self.fetching.is_some() || self.fetching_since.is_some();
+        let is_asking = matches!(self.fetching, Fetching::Runs(_) | Fetching::Counted(_));
         if self.hooks.is_none() || is_asking || core.no_more_fetching.is_some() {
             return;
         }
@@ -44,7 +45,7 @@ impl Slot {
         let ends = core.shutdown.is_some() || core.power.asleep.is_some();
         let unable = drained || self.state == State::Preempting || ends;
         if unable && !core.has(Quirk::FetchWhenUnable, self.key) {
-            self.fetch_at = Some(core.alarm_after(1));
+            self.fetching = Fetching::Waits(core.alarm_after(1));
             return;
         }
         let delay = self.evaluate_fetch_delay(core);
@@ -52,7 +53,7 @@ impl Slot {
             let since = core.now.epoch() - self.last_fetch_completed;
             if since < delay {
                 // A wall clock set back must not make it wait longer than the delay.
-                self.fetch_at = Some(core.alarm_after((delay - since).min(delay)));
+                self.fetching = Fetching::Waits(core.alarm_after((delay - since).min(delay)));
                 return;
             }
         }
@@ -68,13 +69,11 @@ impl Slot {
         }
         if core.watch.is_on() && self.would_ask_in_vain(core) {
             // Where slots rest it is counted only, until there may be work.
-            self.fetching_since = Some(core.now);
-            self.fetch_at = None;
+            self.fetching = Fetching::Counted(core.now);
             self.last_fetch_spawned = core.now.epoch();
             return;
         }
         let stdin = if core.wants.texts { text::print(&self.sent_ad(core)) } else { Vec::new() };
-        self.fetch_at = None;
         self.last_fetch_spawned = core.now.epoch();
         self.call_fetch_hook(core, path, stdin, core.now);
     }
@@ -85,7 +84,7 @@ impl Slot {
         if let Some(lazy) = &mut core.lazy {
             lazy.fetches.insert(run, self.key);
         }
-        self.fetching = Some(run);
+        self.fetching = Fetching::Runs(run);
         core.fetches += 1;
         core.out.push(Action::RunHook(HookCall {
             run,
@@ -122,7 +121,7 @@ impl Slot {
     /// Sets the timer for a full delay (`resetFetchWorkTimer`).
     fn set_fetch_timer(&mut self, core: &mut Core) {
         let delay = self.evaluate_fetch_delay(core);
-        self.fetch_at = Some(core.alarm_after(if delay > 0 { delay } else { 1 }));
+        self.fetching = Fetching::Waits(core.alarm_after(if delay > 0 { delay } else { 1 }));
     }
 
     fn has_idle_fetched_claim(&self) -> bool {
@@ -188,7 +187,7 @@ impl Slot {
     fn takes(&mut self, core: &Core, job: &ClassAd, kind: Option<u32>) -> bool {
         /// So many kinds are remembered.
         const MOST: usize = 64;
-        let kind = kind.filter(|_| core.wants.still && self.available && self.keeps_constants(core));
+        let kind = kind.filter(|_| core.wants.still && self.is_available() && self.keeps_constants(core));
         let Some(kind) = kind else {
             return self.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true);
         };
@@ -214,18 +213,7 @@ impl Slot {
             true => text::reply(job, &self.live, id.as_ref(), core.quirks()),
             false => Vec::new(),
         };
-        let run = core.new_run();
-        core.out.push(Action::RunHook(HookCall {
-            run,
-            slot: self.key,
-            hook: SlotHook::ReplyFetch,
-            path,
-            arguments: vec![word.into()],
-            stdin,
-            output_limit: None,
-            begun: core.now,
-            accepted,
-        }));
+        self.tell_by_hook(core, (SlotHook::ReplyFetch, path), (vec![word.into()], stdin), accepted);
     }
 
     /// Makes or renews the claim the job will run under, and returns the id to be told
@@ -244,20 +232,19 @@ impl Slot {
         if self.has_idle_fetched_claim()
             && let Some(mut claim) = self.current.take()
         {
-            if claim.lost {
+            if claim.fetched.is_some_and(|job| job.lost) {
                 // Nobody else will ever tell the queue of it.
                 self.evict(core, &claim);
             }
-            (claim.accepted, claim.lost) = (Some(accepted), false);
+            claim.fetched = Some(FetchedJob { accepted, print, lost: false });
             claim.set_job(job, rank, &world);
-            claim.fetched_print = print;
             let id = claim.id.clone();
             self.current = Some(claim);
             return (id, accepted);
         }
         let mut claim = core.new_claim(Kind::Fetched);
         claim.set_job(job, rank, &world);
-        (claim.accepted, claim.fetched_print) = (Some(accepted), print);
+        claim.fetched = Some(FetchedJob { accepted, print, lost: false });
         let id = claim.id.clone();
         if self.state == State::Claimed {
             self.drop_waiting(core, "a claim of higher rank takes its place");
@@ -333,13 +320,12 @@ impl ExecutionPoint {
     }
 
     /// A fetch hook could not be executed.
-    pub(super) fn fetch_failed(&mut self, key: SlotKey, run: HookRun, reason: String) {
+    pub(super) fn fetch_failed(&mut self, key: SlotKey, reason: String) {
         self.tell_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
         if core.has(Quirk::FetchStopsAfterSpawnFailure, key) {
             // It believes for ever that this fetch is under way.
-            slot.fetching = Some(run);
             core.fetches = core.fetches.saturating_sub(1);
             return;
         }
@@ -372,7 +358,6 @@ impl ExecutionPoint {
         }
         core.fetches = core.fetches.saturating_sub(1);
         let Some(slot) = slots.get_mut(&key) else { return };
-        slot.fetching = None;
         slot.last_fetch_completed = core.now.epoch();
         slot.set_fetch_timer(core);
         if slot.kind == SlotKind::Dynamic && matches!(slot.state, State::Owner | State::Unclaimed) {
@@ -433,43 +418,37 @@ impl ExecutionPoint {
                 Err(unfit) => decision = Err(unfit.reason),
             }
         }
-        self.answer_offer(key, runs_in, job, id, decision, early);
-    }
-
-    fn answer_offer(
-        &mut self,
-        key: SlotKey,
-        runs_in: SlotKey,
-        job: ClassAd,
-        id: String,
-        decision: Decision,
-        replied: bool,
-    ) {
-        let ExecutionPoint { core, slots, .. } = self;
         let (verdict, reason) = match &decision {
             Ok(rank) => ("accepted", format!("rank {rank}")),
             Err(reason) => ("rejected", reason.clone()),
         };
-        let verdict =
-            Notice::Verdict { slot: key, hook: SlotHook::FetchWork, job: Some(id), verdict, reason };
-        core.tell(verdict);
-        let rank = match decision {
-            Ok(rank) => rank,
-            Err(_) => {
-                let Some(slot) = slots.get_mut(&key) else { return };
-                if !replied {
-                    slot.reply(core, &job, None, None);
-                }
-                slot.no_work(core, "the fetched job was refused");
-                return;
-            }
-        };
+        let hook = SlotHook::FetchWork;
+        self.core.tell(Notice::Verdict { slot: key, hook, job: Some(id), verdict, reason });
+        match decision {
+            Ok(rank) => self.accept((key, runs_in), job, rank, early),
+            Err(_) => self.refuse(key, &job, early),
+        }
+    }
+
+    /// A fetched job is not taken; `replied`: that is told already.
+    fn refuse(&mut self, key: SlotKey, job: &ClassAd, replied: bool) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        if !replied {
+            slot.reply(core, job, None, None);
+        }
+        slot.no_work(core, "the fetched job was refused");
+    }
+
+    /// A fetched job is taken, and runs in that slot or in one that was made of it.
+    fn accept(&mut self, (key, runs_in): (SlotKey, SlotKey), job: ClassAd, rank: f64, replied: bool) {
+        let ExecutionPoint { core, slots, .. } = self;
         core.jobs_accepted += 1;
         // A dynamic slot gets what is left of the machine, so that what was asked for may differ.
         let print = core.wants.texts.then(|| print_of(&job));
         let same = |claim: &Claim| {
             claim.is_active()
-                && claim.fetched_print == print
+                && claim.fetched.is_some_and(|fetched| fetched.print == print)
                 && claim.job.as_ref().is_some_and(|other| same_job(other, &job))
         };
         if core.wants.texts

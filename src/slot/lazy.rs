@@ -16,9 +16,10 @@ use rustc_hash::FxHashMap;
 
 use super::execution_point::ExecutionPoint;
 use super::interface::{HookRun, SlotKey};
+use super::kept::fetching::Fetching;
 use super::kept::grid::Grid;
 use super::kept::lazy::Lazy;
-use super::kept::rest::{NOW, Passed, back};
+use super::kept::rest::{Asks, NOW, Passed, back};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::State;
@@ -125,7 +126,8 @@ impl ExecutionPoint {
             // Where it may go away with its fetch under way, the fetch is made; else the look decides.
             match under_way {
                 Some(since) if slot.kind != SlotKind::Static => slot.resume_fetch(core, since),
-                since => slot.fetching_since = since,
+                Some(since) => slot.fetching = Fetching::Counted(since),
+                None => {}
             }
         }
     }
@@ -185,9 +187,9 @@ impl ExecutionPoint {
                 slot.rest.timer = timer;
                 timer.into_iter().for_each(|at| lazy.timers.push(Reverse((at, *key))));
             }
-            if slot.rest.in_vain
+            if slot.rest.asks == Asks::InVain
                 && !slot.never_asks()
-                && let Some(at) = slot.fetching_since.map(Now::tick).or_else(|| slot.next_fetch(&grid))
+                && let Some(at) = slot.fetching.counted().map(Now::tick).or_else(|| slot.next_fetch(&grid))
             {
                 lazy.waiting.push((*key, at.plus(lazy.fetch), slot.rest.turn));
             }
@@ -365,7 +367,7 @@ impl ExecutionPoint {
     pub(super) fn look_at(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
-        let before = (slot.state, slot.activity, slot.fetching);
+        let before = (slot.state, slot.activity, slot.fetching.run());
         core.watch.begin(slot.moving(core));
         slot.evaluate(core);
         let lags = slot.latches_lag(core);
@@ -375,19 +377,22 @@ impl ExecutionPoint {
         // Each end of the timer of an unwilling slot sets it anew, to what the delay is then.
         let keeps_time = willing || tries || slot.delay_stays(core);
         let until = core.watch.end();
-        let stays = before == (slot.state, slot.activity, slot.fetching)
+        let stays = before == (slot.state, slot.activity, slot.fetching.run())
             && slot.changed_at != core.now.monotonic_us
             && !lags
             && keeps_time;
         slot.rest.turn = slot.rest.turn.wrapping_add(1);
         slot.rest.until = if stays { until } else { NOW };
         slot.fetch_seen = core.now.monotonic_us;
-        slot.rest.in_vain = stays && willing && slot.is_asking() && slot.would_ask_in_vain(core);
-        slot.rest.unwilling = stays && slot.is_asking() && !willing && !tries;
-        if !slot.rest.in_vain
-            && let Some(since) = slot.fetching_since.take()
+        slot.rest.asks = match stays && slot.is_asking() {
+            true if willing && slot.would_ask_in_vain(core) => Asks::InVain,
+            true if !willing && !tries => Asks::Unwilling,
+            _ => Asks::AtWill,
+        };
+        if slot.rest.asks != Asks::InVain
+            && let Some(since) = slot.fetching.take_counted()
         {
-            slot.rest.unwilling = false;
+            slot.rest.asks = Asks::AtWill;
             slot.resume_fetch(core, since);
         }
         if let Some(lazy) = &mut core.lazy {
@@ -413,7 +418,7 @@ impl ExecutionPoint {
         let grid = self.core.grid();
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return false };
-        if let Some(lazy) = core.lazy.as_deref_mut().filter(|_| slot.rest.in_vain) {
+        if let Some(lazy) = core.lazy.as_deref_mut().filter(|_| slot.rest.asks == Asks::InVain) {
             lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(core.now));
         }
         slot.asks_now(core, &grid)

@@ -28,8 +28,7 @@ impl ExecutionPoint {
     /// Gives each slot what was measured of its job.
     pub(super) fn take_usages(&mut self, usages: &[JobUsage]) {
         for slot in self.slots.values_mut() {
-            let starter =
-                slot.current.as_ref().and_then(|claim| claim.starter.as_ref()).map(|starter| starter.id);
+            let starter = slot.starter();
             let usage = usages.iter().find(|usage| Some(usage.starter) == starter);
             slot.take_usage(&self.core, usage);
         }

@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use super::interface::{Shutdown, VacateReason};
+use super::kept::claim::Claim;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -59,7 +60,7 @@ impl Slot {
 
     /// The same; the form for the job's universe is tried first.
     fn truth_by_universe(&self, core: &Core, [name, vanilla, vm]: [&str; 3]) -> Option<bool> {
-        let own = match self.current.as_ref().and_then(|claim| claim.universe) {
+        let own = match self.current.as_ref().and_then(Claim::universe) {
             Some(5) => self.truth(core, vanilla),
             Some(13) => self.truth(core, vm),
             _ => None,
@@ -151,7 +152,7 @@ impl Slot {
             }
             State::Owner | State::Unclaimed if self.kind == SlotKind::Dynamic => {
                 // While a fetch runs for it somebody must be there to hear the answer.
-                if self.fetching.is_none() {
+                if self.fetching.run().is_none() {
                     to(state, activity, "the dynamic slot is free", Extra::Delete)
                 } else {
                     None
@@ -252,26 +253,27 @@ impl Slot {
             };
             return stay(Activity::Retiring, reason, Extra::BetterClaim);
         }
-        if activity == Activity::Idle {
-            if self.has_better_claim(core) {
-                return preempting("preempting an idle claim", Extra::Nothing);
-            }
-            if self.is_owner(core) {
-                return preempting("IS_OWNER is true", Extra::Nothing);
-            }
-            if self.worklife_over(core) {
-                return preempting("CLAIM_WORKLIFE of the idle claim is over", Extra::Nothing);
-            }
-            // A claim that was given out a moment ago is waited for (`waitingForActivation`).
-            let young = || {
-                let age = self.current.as_ref().map_or(0, |claim| claim.age(core.now));
-                age < core.settings.draining_activation_delay
-            };
-            if core.drain.is_on() && !self.takes_while_draining(core) && !young() {
-                return preempting("draining", Extra::Nothing);
-            }
+        let ends = if activity == Activity::Idle { self.end_of_idle_claim(core) } else { None };
+        ends.and_then(|reason| preempting(reason, Extra::Nothing))
+    }
+
+    /// Why a claim ends under which nothing runs.
+    fn end_of_idle_claim(&self, core: &mut Core) -> Option<&'static str> {
+        if self.has_better_claim(core) {
+            return Some("preempting an idle claim");
         }
-        None
+        if self.is_owner(core) {
+            return Some("IS_OWNER is true");
+        }
+        if self.worklife_over(core) {
+            return Some("CLAIM_WORKLIFE of the idle claim is over");
+        }
+        // A claim that was given out a moment ago is waited for (`waitingForActivation`).
+        let young = || {
+            let age = self.current.as_ref().map_or(0, |claim| claim.age(core.now));
+            age < core.settings.draining_activation_delay
+        };
+        (core.drain.is_on() && !self.takes_while_draining(core) && !young()).then_some("draining")
     }
 
     /// One periodic evaluation (`eval_state`): a change, or else what is done periodically.

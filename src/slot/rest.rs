@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::fetch::DEFAULT_DELAY;
+use super::kept::fetching::Fetching;
 use super::kept::grid::Grid;
 use super::kept::lazy::Lazy;
-use super::kept::rest::{NOW, Passed, back};
+use super::kept::rest::{Asks, NOW, Passed, back};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -23,7 +24,7 @@ impl Slot {
 
     /// Whether it waits for its next fetch, or makes one that is counted only.
     pub(super) fn is_asking(&self) -> bool {
-        (self.fetch_at.is_some() || self.fetching_since.is_some()) && self.fetching.is_none()
+        matches!(self.fetching, Fetching::Waits(_) | Fetching::Counted(_))
     }
 
     /// Whether each fetch is like the last, which brought nothing, or can bring nothing: it changes nothing, and the next follows
@@ -49,7 +50,7 @@ impl Slot {
         let lease = self.current.as_ref().and_then(|claim| claim.lease_ends);
         [self.ending_at(), lease].into_iter().flatten().any(|at| at <= now)
             || core.is_due(self.match_ends)
-            || core.is_due(self.fetch_at)
+            || core.is_due(self.fetching.alarm())
     }
 
     /// FetchWorkDelay is a number or not set, and what it was when the slot asked last: after a reconfiguration that is found out by
@@ -115,8 +116,8 @@ impl Slot {
             self.rest.made = last.monotonic_us;
         }
         self.rest.until = NOW;
-        (self.rest.in_vain, self.rest.unwilling) = (false, false);
-        self.fetching_since.take()
+        self.rest.asks = Asks::AtWill;
+        self.fetching.take_counted()
     }
 
     /// A fetch that was counted only is under way at this moment: it is made.
@@ -134,8 +135,11 @@ impl Slot {
     pub(super) fn own_timer(&self, core: &Core, grid: &Grid) -> Option<Tick> {
         let lease = self.current.as_ref().and_then(|claim| claim.lease_ends);
         let matched = self.match_ends.map(|alarm| alarm.at);
-        let fetch =
-            if self.rest.in_vain { grid.begins_between(self.rest.until) } else { self.next_fetch(grid) };
+        let fetch = if self.rest.asks == Asks::InVain {
+            grid.begins_between(self.rest.until)
+        } else {
+            self.next_fetch(grid)
+        };
         let fetch = fetch.filter(|_| core.no_more_fetching.is_none());
         [self.ending_at(), lease, matched, fetch].into_iter().flatten().min()
     }
@@ -143,17 +147,16 @@ impl Slot {
     /// Whether it asks for work now: its timer has run out, or a poll or update at which it rests would let it ask. The timer
     /// as it stood before it rested says nothing: those polls have set it anew.
     pub(super) fn asks_now(&self, core: &Core, grid: &Grid) -> bool {
-        let is_due = || self.next_fetch(grid).is_some_and(|at| at <= core.now.tick());
-        self.fetching.is_none() && self.fetching_since.is_none() && is_due()
+        self.next_fetch(grid).is_some_and(|at| at <= core.now.tick())
     }
 
     /// When it fetches next: polls and updates at which it rests would have set its timer anew.
     pub(super) fn next_fetch(&self, grid: &Grid) -> Option<Tick> {
-        let alarm = self.fetch_at?;
-        if self.rest.until == NOW || self.fetching.is_some() {
+        let alarm = self.fetching.alarm()?;
+        if self.rest.until == NOW {
             return Some(alarm.at);
         }
-        if self.rest.unwilling {
+        if self.rest.asks == Asks::Unwilling {
             // Not before START may be true.
             let delay = self.next_fetch_delay.max(1);
             let set = (alarm.at, self.timer_seen());
@@ -171,20 +174,19 @@ impl Slot {
         let Passed { now, polled } = passed;
         // Polls before that are over; a fetch is that ended before `now`.
         let seen = now.plus(Duration::from_micros(u64::from(polled)));
-        if self.rest.until == NOW || self.fetching.is_some() {
+        if self.rest.until == NOW || self.fetching.run().is_some() {
             return 0;
         }
         let mut count = 0;
-        if let Some(since) = self.fetching_since {
+        if let Some(since) = self.fetching.counted() {
             let ends = since.plus(fetch);
             if ends.tick() >= now.tick() {
                 return 0;
             }
-            self.fetching_since = None;
             self.fetch_over(grid, ends);
             count += 1;
         }
-        if !self.rest.in_vain {
+        if self.rest.asks != Asks::InVain {
             self.settle_alarm(grid, seen);
             return 0;
         }
@@ -197,8 +199,7 @@ impl Slot {
             self.last_fetch_spawned = begins.epoch();
             let ends = begins.plus(fetch);
             if ends.tick() >= now.tick() {
-                self.fetching_since = Some(begins);
-                self.fetch_at = None;
+                self.fetching = Fetching::Counted(begins);
                 break;
             }
             count += 1;
@@ -209,10 +210,10 @@ impl Slot {
 
     /// Its timer stands where the polls and updates before `now` have set it.
     fn settle_alarm(&mut self, grid: &Grid, now: Now) {
-        let Some(alarm) = self.fetch_at else { return };
+        let Some(alarm) = self.fetching.alarm() else { return };
         let last = grid.before(now.tick(), self.timer_seen());
         self.fetch_seen = self.fetch_seen.max(now.monotonic_us.saturating_sub(1));
-        if self.rest.unwilling {
+        if self.rest.asks == Asks::Unwilling {
             let delay = self.next_fetch_delay.max(1);
             let begun = last.map_or(alarm.at, |last| grid.timer_set_at(last, delay, self.delay_ends()));
             let late = now.tick().since(begun);
@@ -220,10 +221,10 @@ impl Slot {
                 + u64::from(!late.is_zero() && !late.as_micros().is_multiple_of(seconds(delay).as_micros()));
             let turns = if begun >= now.tick() { 0 } else { turns };
             let at = begun.plus(seconds(delay).saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX)));
-            self.fetch_at = Some(grid.alarm_at(at));
+            self.fetching = Fetching::Waits(grid.alarm_at(at));
         } else if let Some(last) = last.filter(|_| self.next_fetch_delay > 0) {
             let left = self.last_fetch_completed + self.next_fetch_delay - grid.second_of(last.0);
-            self.fetch_at = Some(grid.alarm_at(last.plus(seconds(left.max(0)))));
+            self.fetching = Fetching::Waits(grid.alarm_at(last.plus(seconds(left.max(0)))));
         }
     }
 
@@ -250,14 +251,14 @@ impl Slot {
 
     /// Whether a poll would let it ask, and nothing else would come of that.
     pub(super) fn is_let_ask(&self) -> bool {
-        self.rest.until != NOW && !self.rest.in_vain && !self.rest.unwilling && self.is_asked_in_polls()
+        self.rest.until != NOW && self.rest.asks == Asks::AtWill && self.is_asked_in_polls()
     }
 
     fn fetch_over(&mut self, grid: &Grid, ends: Now) {
         self.last_fetch_completed = ends.epoch();
         self.fetch_seen = ends.monotonic_us;
         let delay = u64::try_from(self.next_fetch_delay).unwrap_or(0).max(1);
-        self.fetch_at = Some(grid.alarm_at(ends.tick().plus(Duration::from_secs(delay))));
+        self.fetching = Fetching::Waits(grid.alarm_at(ends.tick().plus(Duration::from_secs(delay))));
     }
 }
 
@@ -301,7 +302,7 @@ mod tests {
         let slot = point.slots.get_mut(&SlotKey::of(1)).unwrap();
         (slot.state, slot.activity) = (State::Claimed, Activity::Retiring);
         (slot.next_fetch_delay, slot.last_fetch_completed) = (300, begun.epoch() - 97);
-        (slot.fetch_at, slot.fetch_seen) = (Some(alarm(after(203_000))), begun.monotonic_us);
+        (slot.fetching, slot.fetch_seen) = (Fetching::Waits(alarm(after(203_000))), begun.monotonic_us);
         slot.rest.until = after(203_000).epoch();
         for (millis, asks) in [(202_900, false), (203_000, false), (203_050, true)] {
             point.core.now = after(millis);

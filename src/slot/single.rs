@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::core::Core;
-use super::interface::{HookRun, SlotKey};
+use super::interface::{SlotKey, StarterId};
 use super::kept::alarm::Alarm;
 use super::kept::claim::Claim;
 use super::kept::conflict::Conflict;
+use super::kept::fetching::Fetching;
 use super::kept::latch::Latch;
 use super::kept::rest::Rest;
 use super::resources::Amounts;
@@ -14,7 +15,16 @@ use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan, witho
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::quirks::Quirk;
-use crate::time::Now;
+
+/// What Requirements are at this moment (`Reqexp.cpp`).
+pub(super) enum Requires {
+    /// Those of the configuration, and whether they stand in the ad so already.
+    Configured { stands: bool },
+    /// `false`: it takes nothing.
+    Nothing,
+    /// Those of the configuration with this START, while it drains.
+    WhileDraining(Expr),
+}
 
 /// One slot.
 pub(super) struct Slot {
@@ -49,14 +59,9 @@ pub(super) struct Slot {
     pub live: ClassAd,
     /// Whether what never changes of it stands there.
     pub has_constants: bool,
-    /// Whether Requirements are the normal ones; `false` otherwise (`Reqexp.cpp`).
-    pub available: bool,
-    /// Whether they stand in the ad so already.
-    is_restored: bool,
-    /// What the ad is chained to while they are not, where that is shared by many slots.
+    pub requires: Requires,
+    /// What the ad is chained to before it is available for the first time, where that is shared by many slots.
     pub without_requirements: Option<Arc<ClassAd>>,
-    /// START while it drains, if it takes anything.
-    pub start_while_draining: Option<Expr>,
     /// Whether its job, or the last one, was started while a drain was under way.
     pub accepted_while_draining: bool,
 
@@ -74,8 +79,7 @@ pub(super) struct Slot {
     /// Attributes whose changes are watched.
     pub latches: Vec<Latch>,
 
-    pub fetching: Option<HookRun>,
-    pub fetch_at: Option<Alarm>,
+    pub fetching: Fetching,
     /// Whether it would ask for work and waits until another fetch may begin.
     pub held_back: bool,
     pub last_fetch_spawned: i64,
@@ -93,8 +97,6 @@ pub(super) struct Slot {
     pub changed_at: u64,
     /// When the timer of its fetches was set or looked at, on the clock that never jumps.
     pub fetch_seen: u64,
-    /// Since when a fetch has been under way that is counted only.
-    pub fetching_since: Option<Now>,
 
     pub owner_load: f64,
     /// What its job uses.
@@ -132,10 +134,8 @@ impl Slot {
             was_benchmarking: false,
             live: ClassAd::new(),
             has_constants: false,
-            available: true,
-            is_restored: false,
+            requires: Requires::Configured { stands: false },
             without_requirements: shared,
-            start_while_draining: None,
             accepted_while_draining: false,
             current: None,
             waiting: None,
@@ -143,8 +143,7 @@ impl Slot {
             suspended_by_command: false,
             preempts_after_cleaning: false,
             latches: Vec::new(),
-            fetching: None,
-            fetch_at: None,
+            fetching: Fetching::No,
             held_back: false,
             last_fetch_spawned: 0,
             last_fetch_completed: 0,
@@ -154,7 +153,6 @@ impl Slot {
             rest: Rest::default(),
             changed_at: core.now.monotonic_us,
             fetch_seen: 0,
-            fetching_since: None,
             owner_load: 0.0,
             load: Default::default(),
             children: (0, core.now.epoch()),
@@ -176,8 +174,10 @@ impl Slot {
 
     /// What Requirements refer to gets into the new ad with them: not before the slot is available (`reqexp_set_state`).
     fn chain_to_config(&mut self) {
-        self.is_restored = false;
-        let config = if self.available || self.broken.is_some() {
+        if let Requires::Configured { stands } = &mut self.requires {
+            *stands = false;
+        }
+        let config = if self.is_available() || self.broken.is_some() {
             self.config.clone()
         } else if let Some(config) = &self.without_requirements {
             config.clone()
@@ -246,6 +246,11 @@ impl Slot {
         self.current.as_ref().is_some_and(Claim::is_active)
     }
 
+    /// The starter that was asked for and has not ended.
+    pub(super) fn starter(&self) -> Option<StarterId> {
+        Some(self.current.as_ref()?.starter.as_ref()?.id)
+    }
+
     /// Evaluates in the live ad, with `target` as the other ad.
     pub(super) fn look<R>(
         &self,
@@ -270,27 +275,29 @@ impl Slot {
     pub(super) fn restore_requirements(&mut self, core: &Core) {
         if core.shutdown.is_some() || core.drain.is_on() || core.power.asleep.is_some() {
             // What it is unavailable for stays as it is.
-            if self.available {
+            if self.is_available() {
                 self.set_unavailable(core.drain.start.clone().filter(|_| core.drain.is_on()));
             }
             return;
         }
-        if self.is_restored && self.keeps_constants(core) {
+        if matches!(self.requires, Requires::Configured { stands: true }) && self.keeps_constants(core) {
             return;
         }
-        self.available = true;
-        self.start_while_draining = None;
+        self.requires = Requires::Configured { stands: self.broken.is_none() };
         if self.broken.is_none() {
             self.live.chain(Some(self.config.clone()));
             self.require();
-            self.is_restored = true;
         }
+    }
+
+    /// Whether Requirements are those of the configuration.
+    pub(super) fn is_available(&self) -> bool {
+        matches!(self.requires, Requires::Configured { .. })
     }
 
     /// Takes nothing more, or only what this START admits (`reqexp_unavail`).
     pub(super) fn set_unavailable(&mut self, start: Option<Expr>) {
-        (self.available, self.is_restored) = (false, false);
-        self.start_while_draining = start;
+        self.requires = start.map_or(Requires::Nothing, Requires::WhileDraining);
         if self.broken.is_none() {
             self.require();
         }
@@ -304,10 +311,12 @@ impl Slot {
             self.live.remove(name);
         }
         self.live.chain(config);
-        match (self.available, &self.start_while_draining) {
-            (true, _) => self.live.insert("Requirements", self.requirements.whole.clone()),
-            (false, None) => self.live.insert("Requirements", Expr::literal(Value::Bool(false))),
-            (false, Some(start)) => {
+        match &self.requires {
+            Requires::Configured { .. } => {
+                self.live.insert("Requirements", self.requirements.whole.clone());
+            }
+            Requires::Nothing => self.live.insert("Requirements", Expr::literal(Value::Bool(false))),
+            Requires::WhileDraining(start) => {
                 self.live.insert("Start", start.clone());
                 self.live.insert("WithinResourceLimits", self.requirements.limits.clone());
                 self.live.insert("Requirements", self.requirements.whole.clone());

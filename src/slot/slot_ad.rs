@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::cron_ads::advertised;
 use super::settings::SlotKind;
-use super::single::Slot;
+use super::single::{Requires, Slot};
 use super::state::{Activity, State, total_name};
 use crate::classad::{AttrName, ClassAd, Value};
 use crate::world::Frozen;
@@ -48,11 +48,12 @@ impl Slot {
             Some(broken) => {
                 ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
             }
-            None if !self.available && self.start_while_draining.is_none() => {
-                ad.set("Requirements", false);
-            }
+            None if matches!(self.requires, Requires::Nothing) => ad.set("Requirements", false),
             None => {
-                let start = self.start_while_draining.as_ref().unwrap_or(&self.requirements.start);
+                let start = match &self.requires {
+                    Requires::WhileDraining(start) => start,
+                    Requires::Configured { .. } | Requires::Nothing => &self.requirements.start,
+                };
                 ad.insert(AttrName::from("Start"), start.clone());
                 ad.insert(AttrName::from("WithinResourceLimits"), self.requirements.limits.clone());
                 ad.insert(AttrName::from("Requirements"), self.requirements.whole.clone());
@@ -71,13 +72,15 @@ impl Slot {
 
     /// Requirements of the internal ad, which has its Start and WithinResourceLimits from the configuration.
     fn publish_own_requirements(&self, ad: &mut ClassAd) {
-        match (&self.broken, self.available, &self.start_while_draining) {
-            (Some(broken), ..) => {
+        match (&self.broken, &self.requires) {
+            (Some(broken), _) => {
                 ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
             }
-            (None, true, _) => ad.insert("Requirements", self.requirements.whole.clone()),
-            (None, false, None) => ad.set("Requirements", false),
-            (None, false, Some(start)) => {
+            (None, Requires::Configured { .. }) => {
+                ad.insert("Requirements", self.requirements.whole.clone());
+            }
+            (None, Requires::Nothing) => ad.set("Requirements", false),
+            (None, Requires::WhileDraining(start)) => {
                 ad.insert("Start", start.clone());
                 ad.insert("WithinResourceLimits", self.requirements.limits.clone());
                 ad.insert("Requirements", self.requirements.whole.clone());

@@ -3,6 +3,7 @@
 use super::execution_point::ExecutionPoint;
 use super::interface::Shutdown;
 use super::kept::alarm::Alarm;
+use super::kept::fetching::Fetching;
 use crate::quirks::Quirk;
 use crate::time::Tick;
 
@@ -29,7 +30,7 @@ impl ExecutionPoint {
         ];
         let slots = self.slots.values().flat_map(|slot| {
             let lease = slot.current.as_ref().and_then(|claim| claim.lease_ends);
-            let fetch = wakes(slot.fetch_at).filter(|_| core.no_more_fetching.is_none());
+            let fetch = wakes(slot.fetching.alarm()).filter(|_| core.no_more_fetching.is_none());
             [fetch, slot.ending_at(), lease, wakes(slot.match_ends)]
         });
         shared.into_iter().chain(slots).flatten().min()
@@ -64,7 +65,7 @@ impl ExecutionPoint {
         if self.is_lazy() {
             return core.is_due(core.poll_at) || core.is_due(core.update_at) || self.a_fetch_is_due();
         }
-        let of_slots = self.slots.values().map(|slot| slot.fetch_at);
+        let of_slots = self.slots.values().map(|slot| slot.fetching.alarm());
         [core.poll_at, core.update_at, core.power.check_at]
             .into_iter()
             .chain(of_slots)
@@ -112,8 +113,10 @@ impl ExecutionPoint {
             if self.core.is_due(slot.match_ends) {
                 slot.match_timed_out(&mut self.core);
             }
-            if asks || self.core.is_due(slot.fetch_at) {
-                slot.fetch_at = None;
+            if asks || self.core.is_due(slot.fetching.alarm()) {
+                if let Fetching::Waits(_) = slot.fetching {
+                    slot.fetching = Fetching::No;
+                }
                 slot.try_fetch(&mut self.core);
             }
         }

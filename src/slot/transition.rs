@@ -1,7 +1,11 @@
 //! Changes of state and activity, and what leaving and entering them does (`ResState.cpp`).
 
+use std::path::PathBuf;
+
+use bstr::BString;
+
 use super::core::Core;
-use super::interface::{Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
+use super::interface::{AcceptedJob, Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
 use super::kept::claim::{Claim, Kind, Phase};
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -258,7 +262,7 @@ impl Slot {
         let world = Frozen { world: &*shared, now: core.now };
         let Some(claim) = &mut self.current else { return };
         let Some(job) = &claim.job else { return };
-        let mut arguments: Vec<bstr::BString> = Vec::new();
+        let mut arguments: Vec<BString> = Vec::new();
         // A starter of a simulation is never executed.
         if texts {
             arguments.push("-f".into());
@@ -276,7 +280,7 @@ impl Slot {
             execute: if texts { self.plan.execute.clone() } else { Default::default() },
             machine_ad,
             backfill: false,
-            accepted: claim.accepted,
+            accepted: claim.accepted(),
         };
         claim.starter = Some(super::kept::claim::Starter {
             id: starter,
@@ -337,7 +341,7 @@ impl Slot {
         self.forget_suspension(core);
         let Some(claim) = &mut self.current else { return };
         claim.starter_ended(core.now);
-        claim.lost = killed && claim.accepted.is_some();
+        claim.fetched.iter_mut().for_each(|job| job.lost = killed);
         match (self.state, self.activity) {
             (State::Claimed, activity) => {
                 claim.user_is_owner_again();
@@ -407,7 +411,7 @@ impl Slot {
 
     /// Calls EVICT_CLAIM for the job that a claim was given last.
     pub(super) fn evict(&self, core: &mut Core, claim: &Claim) {
-        let (Some(accepted), Some(job)) = (claim.accepted, &claim.latest_job) else { return };
+        let (Some(accepted), Some(job)) = (claim.accepted(), &claim.latest_job) else { return };
         let path = self.hooks.as_ref().and_then(|hooks| hooks.evict.clone());
         let Some(path) = path.filter(|_| !core.has(Quirk::EvictClaimNever, self.key)) else {
             return core.out.push(Action::GiveUp(accepted));
@@ -416,18 +420,20 @@ impl Slot {
             true => text::evict(job, &self.live, &claim.id, core.quirks()),
             false => Vec::new(),
         };
-        let run = core.new_run();
-        core.out.push(Action::RunHook(HookCall {
-            run,
-            slot: self.key,
-            hook: SlotHook::EvictClaim,
-            path,
-            arguments: Vec::new(),
-            stdin,
-            output_limit: None,
-            begun: core.now,
-            accepted: Some(accepted),
-        }));
+        self.tell_by_hook(core, (SlotHook::EvictClaim, path), (Vec::new(), stdin), Some(accepted));
+    }
+
+    /// Has a hook run whose output nobody reads.
+    pub(super) fn tell_by_hook(
+        &self,
+        core: &mut Core,
+        (hook, path): (SlotHook, PathBuf),
+        (arguments, stdin): (Vec<BString>, Vec<u8>),
+        accepted: Option<AcceptedJob>,
+    ) {
+        let (run, slot, begun) = (core.new_run(), self.key, core.now);
+        let call = HookCall { run, slot, hook, path, arguments, stdin, output_limit: None, begun, accepted };
+        core.out.push(Action::RunHook(call));
     }
 
     fn tell_claim(&self, core: &mut Core, begins: bool, reason: &str) {

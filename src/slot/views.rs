@@ -14,7 +14,7 @@ impl ExecutionPoint {
     pub fn waits(&self) -> Waits {
         Waits {
             now: self.core.now,
-            fetching: self.slots.values().filter(|slot| slot.fetching.is_some()).count(),
+            fetching: self.slots.values().filter(|slot| slot.fetching.run().is_some()).count(),
             busy: self.slots.values().filter(|slot| slot.is_active()).count(),
         }
     }
@@ -72,7 +72,7 @@ impl ExecutionPoint {
     /// When a slot asks for work next, where it waits for that.
     pub fn fetches_at(&self, key: SlotKey) -> Option<Tick> {
         let slot = self.slots.get(&key)?;
-        slot.fetch_at.map(|alarm| alarm.at).filter(|_| slot.hooks.is_some() && slot.fetching.is_none())
+        slot.fetching.alarm().map(|alarm| alarm.at).filter(|_| slot.hooks.is_some())
     }
 
     /// The ad of the daemon, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).

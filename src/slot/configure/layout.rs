@@ -26,6 +26,51 @@ pub(super) fn plan(
     quirks: Quirks,
 ) -> Result<Vec<Planned>, ConfigureError> {
     let mode = failure_mode(knobs);
+    let mut types = types(knobs, machine, mode, quirks)?;
+    if let (Some(reason), FailureMode::Abort) = (no_execute, mode) {
+        return Err(ConfigureError::Layout(reason.to_owned()));
+    }
+    // 25.14 makes nothing of a machine that has less than nothing.
+    if machine.cpus < 1.0 || machine.custom.iter().any(|custom| custom.quantity < 0.0) {
+        types.clear();
+    }
+    let mut layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
+    let world = knobs.world();
+    bind(&mut layout, machine, &types, &|devices, index, wanted| devices.fits(index, wanted, world, quirks));
+    if mode == FailureMode::Abort
+        && let Some(broken) = layout.slots.iter().find_map(|slot| slot.broken.as_ref())
+    {
+        return Err(ConfigureError::Layout(broken.reason.clone()));
+    }
+    layout.warnings.iter().for_each(|warning| knobs.warn(warning));
+    if let Some(reason) = no_execute {
+        knobs.warn(format!("no slot can be used: {reason}; make that directory"));
+        for slot in &mut layout.slots {
+            slot.broken = Some(Broken { code: NO_EXECUTE, reason: reason.to_owned() });
+        }
+    }
+    Ok(layout
+        .slots
+        .into_iter()
+        .map(|laid_out| {
+            let id = laid_out.type_id;
+            let kind = if partitionable(knobs, id) { SlotKind::Partitionable } else { SlotKind::Static };
+            let prefix = knobs
+                .string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"))
+                .or_else(|| knobs.string("STARTD_RESOURCE_PREFIX"))
+                .unwrap_or_else(|| "slot".into());
+            Planned { laid_out, kind, prefix }
+        })
+        .collect())
+}
+
+/// The types of slots that there are to be, and how many of each.
+fn types(
+    knobs: &Knobs<'_>,
+    machine: &Amounts,
+    mode: FailureMode,
+    quirks: Quirks,
+) -> Result<Vec<SlotType>, ConfigureError> {
     for knob in ["SLOT_TYPE_0", "NUM_SLOTS_TYPE_0"] {
         if knobs.text(knob).is_some() {
             let error = knobs.error(knob, "type 0 stands for slots without a type and cannot be defined");
@@ -65,41 +110,7 @@ pub(super) fn plan(
             types.push(SlotType { id: 0, shares: Shares::default(), count: at_most(count), backfill: false });
         }
     }
-    if let (Some(reason), FailureMode::Abort) = (no_execute, mode) {
-        return Err(ConfigureError::Layout(reason.to_owned()));
-    }
-    // 25.14 makes nothing of a machine that has less than nothing.
-    if machine.cpus < 1.0 || machine.custom.iter().any(|custom| custom.quantity < 0.0) {
-        types.clear();
-    }
-    let mut layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
-    let world = knobs.world();
-    bind(&mut layout, machine, &types, &|devices, index, wanted| devices.fits(index, wanted, world, quirks));
-    if mode == FailureMode::Abort
-        && let Some(broken) = layout.slots.iter().find_map(|slot| slot.broken.as_ref())
-    {
-        return Err(ConfigureError::Layout(broken.reason.clone()));
-    }
-    layout.warnings.iter().for_each(|warning| knobs.warn(warning));
-    if let Some(reason) = no_execute {
-        knobs.warn(format!("no slot can be used: {reason}; make that directory"));
-        for slot in &mut layout.slots {
-            slot.broken = Some(Broken { code: NO_EXECUTE, reason: reason.to_owned() });
-        }
-    }
-    Ok(layout
-        .slots
-        .into_iter()
-        .map(|laid_out| {
-            let id = laid_out.type_id;
-            let kind = if partitionable(knobs, id) { SlotKind::Partitionable } else { SlotKind::Static };
-            let prefix = knobs
-                .string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"))
-                .or_else(|| knobs.string("STARTD_RESOURCE_PREFIX"))
-                .unwrap_or_else(|| "slot".into());
-            Planned { laid_out, kind, prefix }
-        })
-        .collect())
+    Ok(types)
 }
 
 /// More slots than any machine has are a slip of the finger.

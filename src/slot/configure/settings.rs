@@ -257,16 +257,18 @@ impl Maker<'_> {
 
         let hooks_of =
             |id: &str, parent: Option<&str>| hooks::of_slot(&knobs, self.world, quirks, id, parent);
-        let (mut child_hooks, mut child_default) = (Vec::new(), None);
-        if kind == SlotKind::Partitionable {
-            let child = |sub: u32| {
-                let child = format!("{id}_{sub}");
-                knobs.string(&format!("{child}_JOB_HOOK_KEYWORD"))?;
-                Some((sub, hooks_of(&child, Some(&id))?))
-            };
-            child_hooks = (1..=OWN_KEYWORDS).filter_map(child).collect();
-            child_default = hooks_of(&format!("{id}_{}", OWN_KEYWORDS + 1), Some(&id));
-        }
+        let (child_hooks, child_default) = match kind {
+            SlotKind::Partitionable => {
+                let child = |sub: u32| {
+                    let child = format!("{id}_{sub}");
+                    knobs.string(&format!("{child}_JOB_HOOK_KEYWORD"))?;
+                    Some((sub, hooks_of(&child, Some(&id))?))
+                };
+                let own = (1..=OWN_KEYWORDS).filter_map(child).collect();
+                (own, hooks_of(&format!("{id}_{}", OWN_KEYWORDS + 1), Some(&id)))
+            }
+            SlotKind::Static | SlotKind::Dynamic => (Vec::new(), None),
+        };
         let modify = |name: &str| -> Option<Expr> { knobs.expr(&format!("MODIFY_REQUEST_EXPR_{name}")) };
         let claims = knobs.int("NUM_CLAIMS", laid_out.amounts.cpus.ceil() as i64);
         Ok(SlotPlan {

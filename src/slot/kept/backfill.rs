@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::claim::Ending;
 use crate::slot::interface::{SlotKey, StarterId};
 use crate::time::Tick;
 
@@ -16,10 +15,19 @@ pub(in crate::slot) struct Backfill {
 /// The client.
 pub(in crate::slot) struct Client {
     pub id: StarterId,
-    pub runs: bool,
-    pub ending: Ending,
-    /// Of one that cannot run: when it has ended by itself.
-    pub dies: Option<Tick>,
+    pub stage: ClientStage,
+}
+
+/// How far a client has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::slot) enum ClientStage {
+    /// Its starter was asked for.
+    Starts,
+    Runs,
+    /// It was told to end; it is killed with everything below it then.
+    Ends(Tick),
+    /// It cannot run, and has ended by itself then.
+    Dies(Tick),
 }
 
 impl Backfill {
@@ -29,14 +37,17 @@ impl Backfill {
 
     /// When a client that cannot run has ended.
     pub(in crate::slot) fn dies_at(&self) -> Option<Tick> {
-        self.client.as_ref()?.dies
+        match self.client.as_ref()?.stage {
+            ClientStage::Dies(at) => Some(at),
+            _ => None,
+        }
     }
 
     /// When the next step of ending the client is due.
     pub(in crate::slot) fn ending_at(&self) -> Option<Tick> {
-        match self.client.as_ref()?.ending {
-            Ending::Hard { until } => Some(until),
-            Ending::No | Ending::Soft { .. } => None,
+        match self.client.as_ref()?.stage {
+            ClientStage::Ends(at) => Some(at),
+            _ => None,
         }
     }
 }

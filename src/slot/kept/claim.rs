@@ -66,6 +66,26 @@ struct Negotiated {
     regroups: bool,
 }
 
+/// What was known of the present job when it was started.
+#[derive(Clone, Debug)]
+struct Activation {
+    universe: i64,
+    job_id: Option<(i64, i64)>,
+    global_job_id: Option<BString>,
+    /// In epoch seconds.
+    begun: i64,
+}
+
+/// A fetched job: its end is told to EVICT_CLAIM.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::slot) struct FetchedJob {
+    pub accepted: AcceptedJob,
+    /// What it is known by among many.
+    pub print: Option<u64>,
+    /// Whether its starter was killed, so that its queue was told nothing.
+    pub lost: bool,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(in crate::slot) struct Claim {
     pub id: ClaimId,
@@ -80,10 +100,7 @@ pub(in crate::slot) struct Claim {
     /// The job run last: what EVICT_CLAIM gets.
     pub latest_job: Option<ClassAd>,
     pub starter: Option<Starter>,
-    pub universe: Option<i64>,
-    pub job_id: Option<(i64, i64)>,
-    global_job_id: Option<BString>,
-    pub job_start: Option<i64>,
+    activation: Option<Activation>,
     job_times: Times,
     claim_times: Times,
     pub activations: u64,
@@ -111,12 +128,8 @@ pub(in crate::slot) struct Claim {
     /// When the job that runs, or ran last, was started: renewals are counted from there.
     activated: Option<Now>,
     pub lease_ends: Option<Tick>,
-    /// The fetched job that it was given last: its end is told to EVICT_CLAIM.
-    pub accepted: Option<AcceptedJob>,
-    /// What that job is known by among many.
-    pub fetched_print: Option<u64>,
-    /// Whether the starter of that was killed, so that its queue was told nothing.
-    pub lost: bool,
+    /// The fetched job that it was given last.
+    pub fetched: Option<FetchedJob>,
 }
 
 impl Claim {
@@ -183,6 +196,16 @@ impl Claim {
         self.rank = rank;
     }
 
+    /// The universe of the job that runs.
+    pub(in crate::slot) fn universe(&self) -> Option<i64> {
+        Some(self.activation.as_ref()?.universe)
+    }
+
+    /// The fetched job that it was given last.
+    pub(in crate::slot) fn accepted(&self) -> Option<AcceptedJob> {
+        self.fetched.map(|job| job.accepted)
+    }
+
     /// Whether a starter runs under it.
     pub(in crate::slot) fn is_active(&self) -> bool {
         self.starter.is_some()
@@ -243,11 +266,13 @@ impl Claim {
         }
         self.activations += 1;
         self.activated = Some(now);
-        self.job_start = Some(now.epoch());
         self.pledged_vacate = pledged;
-        self.universe = Some(job.int("JobUniverse").unwrap_or(5));
-        self.job_id = job.int("ClusterId").zip(job.int("ProcId"));
-        self.global_job_id = job.string("GlobalJobId");
+        self.activation = Some(Activation {
+            universe: job.int("JobUniverse").unwrap_or(5),
+            job_id: job.int("ClusterId").zip(job.int("ProcId")),
+            global_job_id: job.string("GlobalJobId"),
+            begun: now.epoch(),
+        });
         self.num_pids = 0;
     }
 
@@ -256,10 +281,7 @@ impl Claim {
         self.change_phase(Phase::Idle, now);
         self.starter = None;
         self.job = None;
-        self.universe = None;
-        self.job_id = None;
-        self.global_job_id = None;
-        self.job_start = None;
+        self.activation = None;
         self.job_times = Times::default();
         self.may_unretire = true;
         self.preempt_was_true = false;
@@ -290,17 +312,14 @@ impl Claim {
             ad.set("AccountingGroup", Value::from(self.qualified_group()));
         }
         ad.set("NumPids", self.num_pids);
-        if let Some((cluster, proc)) = self.job_id
-            && cluster > 0
-            && proc >= 0
-        {
-            ad.set("JobId", Value::from(BString::from(format!("{cluster}.{proc}"))));
-        }
-        if let Some(id) = &self.global_job_id {
-            ad.set("GlobalJobId", Value::from(id.clone()));
-        }
-        if let Some(start) = self.job_start {
-            ad.set("JobStart", start);
+        if let Some(Activation { job_id, global_job_id, begun, .. }) = &self.activation {
+            if let Some((cluster, proc)) = job_id.filter(|(cluster, proc)| *cluster > 0 && *proc >= 0) {
+                ad.set("JobId", Value::from(BString::from(format!("{cluster}.{proc}"))));
+            }
+            if let Some(id) = global_job_id {
+                ad.set("GlobalJobId", Value::from(id.clone()));
+            }
+            ad.set("JobStart", *begun);
         }
         if self.is_active() {
             // Until its processes have been measured.

@@ -7,6 +7,7 @@ pub(super) mod benchmarks;
 pub(super) mod claim;
 pub(super) mod conflict;
 pub(super) mod drain;
+pub(super) mod fetching;
 pub(super) mod grid;
 pub(super) mod latch;
 pub(super) mod lazy;

@@ -14,15 +14,23 @@ pub(in crate::slot) struct Rest {
     pub listed: Option<i64>,
     /// When its ad was made, on the clock that never jumps.
     pub made: u64,
-    /// Whether it asks for work in vain.
-    pub in_vain: bool,
-    /// Whether it will not ask before it is looked at again: START is false.
-    pub unwilling: bool,
+    pub asks: Asks,
     /// Counts rests.
     pub turn: u32,
     pub is_polled: bool,
     /// What stands in the calendar of timers.
     pub timer: Option<Tick>,
+}
+
+/// How a slot that rests asks for work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::slot) enum Asks {
+    /// When its timer ends, or a poll lets it.
+    AtWill,
+    /// The same, but in vain.
+    InVain,
+    /// Not before it is looked at again: START is false.
+    Unwilling,
 }
 
 /// Up to when a slot that rests is made up for.
@@ -59,16 +67,7 @@ impl Rest {
 
 impl Default for Rest {
     fn default() -> Self {
-        Rest {
-            until: NOW,
-            listed: None,
-            made: 0,
-            in_vain: false,
-            unwilling: false,
-            turn: 0,
-            is_polled: false,
-            timer: None,
-        }
+        Rest { until: NOW, listed: None, made: 0, asks: Asks::AtWill, turn: 0, is_polled: false, timer: None }
     }
 }
 
