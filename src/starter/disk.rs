@@ -36,19 +36,19 @@ impl Starter<'_> {
         }
         let limit = limit_kib(&self.machine, &self.ad, &self.frozen(now));
         let bytes = limit.and_then(|kib| u64::try_from(kib).ok()).map(|kib| kib.saturating_mul(1024));
-        self.run.disk = DiskLimit { bytes, due: bytes.map(|_| now.tick().plus(FIRST)) };
+        self.run.disk = bytes.map(|bytes| DiskLimit { bytes, due: now.tick().plus(FIRST) });
     }
 
     /// Holds a job whose directory holds more than it may.
     pub(super) fn held_for_disk(&mut self, now: Now, out: &mut Vec<Action>) {
-        let (Some(limit), Some((used, _))) = (self.run.disk.bytes, self.run.usage.disk) else { return };
-        if used < limit || self.asked.any() {
+        let (Some(limit), Some((used, _))) = (self.run.disk, self.run.usage.disk) else { return };
+        if used < limit.bytes || self.asked.any() {
             return;
         }
-        self.run.disk = DiskLimit::default();
+        self.run.disk = None;
         let text = format!(
             "Job has exceeded allocated disk ({}). Consider increasing the value of request_disk.",
-            byte_units(limit)
+            byte_units(limit.bytes)
         );
         let (code, subcode) = (hold_code::JOB_OUT_OF_RESOURCES, 104);
         self.asked.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });

@@ -219,7 +219,8 @@ impl<'w> Starter<'w> {
             self.run.update_due = Some(next_update(now, self.setup.settings.update_interval));
             self.measure(Measuring::Update { vacating: self.asked.vacate.is_some() }, out);
         }
-        if self.phase == Phase::Running && self.run.disk.is_due(now.tick()) {
+        if self.phase == Phase::Running && self.run.disk.as_mut().is_some_and(|disk| disk.is_due(now.tick()))
+        {
             self.measure(Measuring::Disk, out);
         }
     }
@@ -236,8 +237,11 @@ impl<'w> Starter<'w> {
         };
         // The daemon sleeps whole seconds from the moment it last looked at its timers.
         let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
-        let others =
-            [self.run.update_due.map(|at| at.plus(awake)), self.asked.graceful_until, self.run.disk.due];
+        let others = [
+            self.run.update_due.map(|at| at.plus(awake)),
+            self.asked.graceful_until,
+            self.run.disk.map(|disk| disk.due),
+        ];
         let at = match self.phase {
             Phase::Finished | Phase::Removing => None,
             _ => of_phase.into_iter().chain(others.into_iter().flatten()).min(),

@@ -7,7 +7,7 @@ use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::{StartFailure, hold_code};
-use super::kept::asked::{Fast, LastRequest};
+use super::kept::asked::{Fast, LastRequest, Removal};
 use super::kept::job_run::{Ended, Measuring};
 use super::kept::phase::Phase;
 use super::limits::{self, OutOfMemory};
@@ -200,13 +200,12 @@ impl Starter<'_> {
                 self.asked.vacate = vacate.or(self.asked.vacate.take());
             }
             Request::Remove(why) => {
-                (self.asked.remove, self.asked.last) = (true, LastRequest::Remove);
-                self.asked.requeue = false;
+                (self.asked.removal, self.asked.last) = (Some(Removal::ForGood), LastRequest::Remove);
                 self.asked.vacate = why.or(self.asked.vacate.take());
             }
             Request::Requeue => {
-                self.asked.requeue = !self.asked.remove;
-                (self.asked.remove, self.asked.last) = (true, LastRequest::Remove);
+                let removal = if self.asked.removal.is_none() { Removal::Requeued } else { Removal::ForGood };
+                (self.asked.removal, self.asked.last) = (Some(removal), LastRequest::Remove);
             }
             Request::Hold(why) => {
                 (self.asked.hold, self.asked.last) = (true, LastRequest::Hold);

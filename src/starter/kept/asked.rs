@@ -9,9 +9,7 @@ use crate::time::Tick;
 pub(in crate::starter) struct Asked {
     pub(in crate::starter) graceful: bool,
     pub(in crate::starter) fast: Fast,
-    pub(in crate::starter) remove: bool,
-    /// It is ended so, and goes back into its queue.
-    pub(in crate::starter) requeue: bool,
+    pub(in crate::starter) removal: Option<Removal>,
     pub(in crate::starter) hold: bool,
     /// The slot holds the job (WANT_HOLD).
     pub(in crate::starter) held_by_slot: bool,
@@ -33,6 +31,14 @@ pub(in crate::starter) enum Fast {
     Yes,
 }
 
+/// Whether a job that is ended as one that is removed is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::starter) enum Removal {
+    ForGood,
+    /// It goes back into its queue.
+    Requeued,
+}
+
 /// Which of the requests that end a job softly came last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::starter) enum LastRequest {
@@ -44,7 +50,7 @@ pub(in crate::starter) enum LastRequest {
 
 impl Asked {
     pub(in crate::starter) fn any(&self) -> bool {
-        self.graceful || self.is_fast() || self.remove || self.hold || self.held_by_slot
+        self.graceful || self.is_fast() || self.removal.is_some() || self.hold || self.held_by_slot
     }
 
     pub(in crate::starter) fn is_fast(&self) -> bool {
@@ -65,7 +71,7 @@ impl Asked {
         match self {
             Asked { hold: true, .. } => "hold",
             Asked { held_by_slot: true, .. } if !unnoticed => "hold",
-            Asked { remove: true, requeue: false, .. } => "remove",
+            Asked { removal: Some(Removal::ForGood), .. } => "remove",
             Asked { graceful: true, .. } | Asked { fast: Fast::Yes, .. } => "evict",
             _ => "exit",
         }

@@ -91,7 +91,7 @@ pub(in crate::starter) struct JobRun {
     pub(in crate::starter) measuring: Vec<Measuring>,
     pub(in crate::starter) update_due: Option<Tick>,
     /// The limit of its directory.
-    pub(in crate::starter) disk: DiskLimit,
+    pub(in crate::starter) disk: Option<DiskLimit>,
     /// A setting about its control group that ends 25.14 as soon as it runs.
     pub(in crate::starter) group_fault: Option<StartFailure>,
     /// Whether what is written there is encrypted.
@@ -99,11 +99,10 @@ pub(in crate::starter) struct JobRun {
 }
 
 /// The limit of a job's directory and the next look at it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::starter) struct DiskLimit {
-    /// In bytes; `None`: no limit.
-    pub(in crate::starter) bytes: Option<u64>,
-    pub(in crate::starter) due: Option<Tick>,
+    pub(in crate::starter) bytes: u64,
+    pub(in crate::starter) due: Tick,
 }
 
 /// How often the directory is looked at (`CheckLVUsage`).
@@ -111,9 +110,9 @@ const DISK_INTERVAL: Duration = Duration::from_secs(10);
 
 impl DiskLimit {
     pub(in crate::starter) fn is_due(&mut self, now: Tick) -> bool {
-        let is_due = self.due.is_some_and(|at| at <= now);
+        let is_due = self.due <= now;
         if is_due {
-            self.due = Some(now.plus(DISK_INTERVAL));
+            self.due = now.plus(DISK_INTERVAL);
         }
         is_due
     }
