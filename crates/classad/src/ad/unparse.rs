@@ -347,12 +347,7 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
             Node::Call { name, first, count } => {
                 out.extend_from_slice(tree.name_bytes(name));
                 out.push(b'(');
-                for (at, argument) in tree.links(first, count).iter().enumerate() {
-                    if at > 0 {
-                        todo.push(Task::Text(","));
-                    }
-                    todo.push(Task::Node(tree, *argument));
-                }
+                separated(tree, tree.links(first, count), &mut todo);
                 todo.push(Task::Text(")"));
             }
             Node::List { first, count } if form == Form::Pretty => {
@@ -360,12 +355,7 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
             }
             Node::List { first, count } => {
                 todo.push(Task::Text("{ "));
-                for (at, item) in tree.links(first, count).iter().enumerate() {
-                    if at > 0 {
-                        todo.push(Task::Text(","));
-                    }
-                    todo.push(Task::Node(tree, *item));
-                }
+                separated(tree, tree.links(first, count), &mut todo);
                 todo.push(Task::Text(" }"));
             }
             Node::Ad { first, count } if form == Form::Pretty => {
@@ -388,6 +378,16 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
         }
         // The parts were listed in reading order; the last one pushed is the first one taken.
         todo[at..].reverse();
+    }
+}
+
+/// Nodes with commas between them.
+fn separated<'t>(tree: &'t Tree, items: &[NodeId], todo: &mut Vec<Task<'t>>) {
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            todo.push(Task::Text(","));
+        }
+        todo.push(Task::Node(tree, *item));
     }
 }
 
