@@ -77,25 +77,15 @@ impl ExecutionPoint {
         }
         self.coordinate();
         let why = VacateReason::new("Startd was draining", DRAINING);
-        let keys: Vec<_> = self.slots.keys().collect();
-        for key in &keys {
-            let Some(slot) = self.slots.get_mut(key) else { continue };
-            match (slot.state, speed) {
-                (State::Owner | State::Unclaimed, _) => {}
-                (_, DrainSpeed::Graceful) => slot.retire(&mut self.core, true, why.clone(), "draining"),
-                (_, DrainSpeed::Quick) => slot.retire(&mut self.core, false, why.clone(), "draining"),
-                (_, DrainSpeed::Fast) => slot.kill_claim(&mut self.core, Some(why.clone()), "draining"),
-            }
-            self.remove_gone();
-        }
+        self.each_slot(|slot, core| match (slot.state, speed) {
+            (State::Owner | State::Unclaimed, _) => {}
+            (_, DrainSpeed::Graceful) => slot.retire(core, true, why.clone(), "draining"),
+            (_, DrainSpeed::Quick) => slot.retire(core, false, why.clone(), "draining"),
+            (_, DrainSpeed::Fast) => slot.kill_claim(core, Some(why.clone()), "draining"),
+        });
         self.take_no_more();
         // All slots are told to give up their claims before any is looked at (`update_all`).
-        for key in &keys {
-            if let Some(slot) = self.slots.get_mut(key) {
-                slot.evaluate(&mut self.core);
-            }
-            self.remove_gone();
-        }
+        self.each_slot(Slot::evaluate);
         self.core.start_polling();
     }
 
@@ -171,13 +161,9 @@ impl ExecutionPoint {
         }
         self.coordinate();
         let why = VacateReason::new("Startd was draining", DRAINING);
-        let keys: Vec<_> = self.slots.keys().collect();
-        for key in keys {
-            if let Some(slot) = self.slots.get_mut(&key) {
-                slot.retire(&mut self.core, true, why.clone(), "the jobs from before the drain have ended");
-            }
-            self.remove_gone();
-        }
+        self.each_slot(|slot, core| {
+            slot.retire(core, true, why.clone(), "the jobs from before the drain have ended");
+        });
     }
 
     /// Does what was asked for when all slots are drained (`considerResumingAfterDraining`).

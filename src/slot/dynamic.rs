@@ -230,6 +230,17 @@ impl ExecutionPoint {
         if splits { self.carve(key, &mut job.clone()).map_err(|unfit| unfit.reason) } else { Ok(key) }
     }
 
+    /// Every slot has its turn; dynamic ones that go away by it are gone before the next.
+    pub(super) fn each_slot(&mut self, mut turn: impl FnMut(&mut Slot, &mut Core)) {
+        let keys: Vec<_> = self.slots.keys().collect();
+        for key in keys {
+            if let Some(slot) = self.slots.get_mut(&key) {
+                turn(slot, &mut self.core);
+            }
+            self.remove_gone();
+        }
+    }
+
     /// Takes away dynamic slots that are free; what they had goes back.
     pub(super) fn remove_gone(&mut self) {
         while let Some(key) = self.core.gone.pop() {

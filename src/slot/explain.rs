@@ -52,14 +52,22 @@ impl Offer {
 /// An expression that is asked after, up to this one.
 const LONGEST: usize = 4000;
 
+impl Slot {
+    /// A job as it would be had the slot fetched it.
+    fn as_fetched(&self, job: &ClassAd) -> ClassAd {
+        let mut job = job.clone();
+        if self.kind == SlotKind::Static {
+            add_requests(&mut job);
+        }
+        job
+    }
+}
+
 impl ExecutionPoint {
     /// What a slot, were it free, would say to the job; `None` when there is no such slot.
     pub fn consider(&self, key: SlotKey, job: &ClassAd) -> Option<Offer> {
         let slot = self.slots.get(&key)?;
-        let mut job = job.clone();
-        if slot.kind == SlotKind::Static {
-            add_requests(&mut job);
-        }
+        let job = slot.as_fetched(job);
         let core = &self.core;
         let (takes, rank) = slot.look(core, Some(&job), |context| {
             (context.boolean("Requirements") == Some(true), context.real("Rank").unwrap_or(0.0))
@@ -81,10 +89,7 @@ impl ExecutionPoint {
     /// The second from which on a slot may say something else to the job than now, by the clock alone; `i64::MAX` for never.
     pub fn says_so_until(&self, key: SlotKey, job: &ClassAd) -> Option<i64> {
         let slot = self.slots.get(&key)?;
-        let mut job = job.clone();
-        if slot.kind == SlotKind::Static {
-            add_requests(&mut job);
-        }
+        let job = slot.as_fetched(job);
         let moving = slot.moving(&self.core);
         // What moves was published at the last poll, and goes on from there.
         let published = self.core.current_time.min(moving.now);

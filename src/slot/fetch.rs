@@ -129,6 +129,12 @@ impl Slot {
             && self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Fetched)
     }
 
+    /// It asked in vain.
+    fn has_no_work(&mut self, core: &mut Core, reason: &str) {
+        self.out_of_work = true;
+        self.no_work(core, reason);
+    }
+
     /// An idle claim ends when there is no work for it (`terminateFetchedWork`).
     pub(super) fn no_work(&mut self, core: &mut Core, reason: &str) {
         if self.has_idle_fetched_claim() {
@@ -291,14 +297,10 @@ impl ExecutionPoint {
             core.tell(Notice::Verdict { slot: key, hook: SlotHook::FetchWork, job: None, verdict, reason });
         }
         match answer {
-            Fetched::Nothing(_) => {
-                slot.out_of_work = true;
-                slot.no_work(core, "no more work");
-            }
+            Fetched::Nothing(_) => slot.has_no_work(core, "no more work"),
             Fetched::Bad { .. } => {
                 if !core.has(Quirk::BadAnswerKeepsClaim, key) {
-                    slot.out_of_work = true;
-                    slot.no_work(core, "the answer of FETCH_WORK is no job");
+                    slot.has_no_work(core, "the answer of FETCH_WORK is no job");
                 }
             }
             Fetched::Job(job) => self.offered(key, *job, None),
@@ -329,8 +331,7 @@ impl ExecutionPoint {
             core.fetches = core.fetches.saturating_sub(1);
             return;
         }
-        slot.out_of_work = true;
-        slot.no_work(core, "FETCH_WORK could not be run");
+        slot.has_no_work(core, "FETCH_WORK could not be run");
         self.fetch_completed(key);
     }
 
@@ -339,8 +340,7 @@ impl ExecutionPoint {
         self.tell_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
-        slot.out_of_work = true;
-        slot.no_work(core, "FETCH_WORK was killed");
+        slot.has_no_work(core, "FETCH_WORK was killed");
         self.fetch_completed(key);
     }
 

@@ -82,13 +82,7 @@ impl ExecutionPoint {
         self.core.power.asleep = Some(state);
         self.refresh_all();
         let why = VacateReason::new("Startd hibernated", HIBERNATES);
-        let keys: Vec<_> = self.slots.keys().collect();
-        for key in keys {
-            if let Some(slot) = self.slots.get_mut(&key) {
-                slot.kill_claim(&mut self.core, Some(why.clone()), "the machine hibernates");
-            }
-            self.remove_gone();
-        }
+        self.each_slot(|slot, core| slot.kill_claim(core, Some(why.clone()), "the machine hibernates"));
         self.slots.values_mut().for_each(|slot| slot.set_unavailable(None));
         self.core.out.push(Action::Sleep { state, known });
     }

@@ -64,11 +64,15 @@ impl Starter<'_> {
         if self.has(Quirk::StarterRefusalUntold) {
             return self.remove_scratch(out);
         }
+        self.tell_refusal_hook(out);
+        self.all_jobs_done(now, out);
+    }
+
+    fn tell_refusal_hook(&self, out: &mut Vec<Action>) {
         if self.setup.hooks.exit.is_some() {
             let reason = "JOB_EXIT is called for a job that the starter refuses";
             Self::tell_quirk(Quirk::StarterRefusalUntold, reason, out);
         }
-        self.all_jobs_done(now, out);
     }
 
     fn job_ad_file(&self) -> File {
@@ -194,10 +198,7 @@ impl Starter<'_> {
             self.report(StartFailure::new("Starter failed to initialize", 0, 0), out);
             return self.finish(out);
         }
-        if self.setup.hooks.exit.is_some() {
-            let reason = "JOB_EXIT is called for a job that the starter refuses";
-            Self::tell_quirk(Quirk::StarterRefusalUntold, reason, out);
-        }
+        self.tell_refusal_hook(out);
         self.not_started(now, StartFailure::new(reason, 0, 0), out);
     }
 

@@ -303,12 +303,7 @@ impl Starter<'_> {
     }
 
     /// A process could not be started. Several standard files may have failed, and each is reported.
-    pub(super) fn process_failed(
-        &mut self,
-        now: Now,
-        mut failures: Vec<StartFailure>,
-        out: &mut Vec<Action>,
-    ) {
+    pub(super) fn process_failed(&mut self, now: Now, failures: Vec<StartFailure>, out: &mut Vec<Action>) {
         if failures.is_empty() {
             return;
         }
@@ -316,38 +311,29 @@ impl Starter<'_> {
             *late = false;
             return self.failed_late(failures, out);
         }
-        let failure = failures.remove(0);
-        let others = failures.into_iter();
+        let first = failures[0].clone();
         match self.phase {
             Phase::Starting => {
-                if failure.code == hold_code::FAILED_TO_CREATE_PROCESS || failure.after_event {
+                if first.code == hold_code::FAILED_TO_CREATE_PROCESS || first.after_event {
                     // 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
                     self.announce(out);
                     self.note_renice();
                 }
-                self.asked.end_fast();
-                out.push(Action::Tell(Notice::NotStarted { reason: failure.reason() }));
-                self.report(failure, out);
-                others.for_each(|other| self.report(other, out));
-                self.all_jobs_done(now, out);
             }
+            Phase::PreScript { .. } | Phase::PostScript { .. } => self.closing.excepted = true,
             // It was taken for started, and waited for the other end of a FIFO.
             Phase::Running => {
                 self.run.process = None;
-                self.not_started(now, failure, out);
+                return self.not_started(now, first, out);
             }
-            Phase::PreScript { .. } | Phase::PostScript { .. } => {
-                self.asked.end_fast();
-                self.closing.excepted = true;
-                if matches!(self.phase, Phase::PreScript { .. }) {
-                    out.push(Action::Tell(Notice::NotStarted { reason: failure.reason() }));
-                }
-                self.report(failure, out);
-                others.for_each(|other| self.report(other, out));
-                self.all_jobs_done(now, out);
-            }
-            _ => {}
+            _ => return,
         }
+        self.asked.end_fast();
+        if !matches!(self.phase, Phase::PostScript { .. }) {
+            out.push(Action::Tell(Notice::NotStarted { reason: first.reason() }));
+        }
+        failures.into_iter().for_each(|failure| self.report(failure, out));
+        self.all_jobs_done(now, out);
     }
 
     /// The job cannot be started: fast shutdown.

@@ -151,12 +151,8 @@ impl Starter<'_> {
     /// Notes what is asked for; whether anything ends of it.
     fn notes(&mut self, request: Request, out: &mut Vec<Action>) -> bool {
         match request {
-            Request::Suspend => {
-                self.suspend(out);
-                return false;
-            }
-            Request::Continue => {
-                self.resume(out);
+            Request::Suspend | Request::Continue => {
+                self.suspend(request == Request::Suspend, out);
                 return false;
             }
             Request::Update if self.phase == Phase::Running => {
@@ -328,27 +324,19 @@ impl Starter<'_> {
         }
     }
 
-    fn suspend(&mut self, out: &mut Vec<Action>) {
-        if self.run.suspended {
+    /// Stops the job, or lets it go on, and tells it.
+    fn suspend(&mut self, stop: bool, out: &mut Vec<Action>) {
+        if self.run.suspended == stop {
             return;
         }
-        self.run.suspended = true;
+        self.run.suspended = stop;
         if self.phase == Phase::Running {
-            self.stop_family(true, out);
-            out.push(Action::Tell(Notice::JobSuspended(true)));
-            self.measure(Measuring::Suspended, out);
-        }
-    }
-
-    fn resume(&mut self, out: &mut Vec<Action>) {
-        if !self.run.suspended {
-            return;
-        }
-        self.run.suspended = false;
-        if self.phase == Phase::Running {
-            self.stop_family(false, out);
-            out.push(Action::Tell(Notice::JobSuspended(false)));
-            out.push(Action::Log(LogEvent::Continued));
+            self.stop_family(stop, out);
+            out.push(Action::Tell(Notice::JobSuspended(stop)));
+            match stop {
+                true => self.measure(Measuring::Suspended, out),
+                false => out.push(Action::Log(LogEvent::Continued)),
+            }
         }
     }
 

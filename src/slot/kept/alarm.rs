@@ -7,7 +7,7 @@ use crate::time::{Now, Tick};
 
 /// When a timer of the daemon runs out.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::slot) struct Alarm {
+pub(crate) struct Alarm {
     /// The instant at which it wakes.
     pub at: Tick,
     /// The second of the wall clock from which on it counts as run out.
@@ -16,20 +16,20 @@ pub(in crate::slot) struct Alarm {
 
 impl Alarm {
     /// One that ends then; `second` is the second of the wall clock.
-    pub(in crate::slot) fn ending(at: Tick, second: i64) -> Self {
+    pub(crate) fn ending(at: Tick, second: i64) -> Self {
         Alarm { at, second }
     }
 
     /// Those of the reference are in whole seconds: whatever wakes the daemon in the second in which one ends, it has run out
     /// (s05, s14, s33).
-    pub(in crate::slot) fn is_due(self, now: Now, quirks: Quirks) -> bool {
+    pub(crate) fn is_due(self, now: Now, quirks: Quirks) -> bool {
         self.at <= now.tick() || (quirks.has(Quirk::TimersWholeSeconds) && self.second <= now.epoch())
     }
 
     /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole seconds
     /// that are left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time is over, and all
     /// timers of a second together (s09).
-    pub(in crate::slot) fn wakes(self, now: Now, quirks: Quirks) -> Tick {
+    pub(crate) fn wakes(self, now: Now, quirks: Quirks) -> Tick {
         if !quirks.has(Quirk::TimersWholeSeconds) {
             return self.at;
         }

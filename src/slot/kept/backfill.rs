@@ -7,20 +7,20 @@ use crate::time::Tick;
 
 /// The client, and the slots that it works for.
 #[derive(Default)]
-pub(in crate::slot) struct Backfill {
+pub(crate) struct Backfill {
     pub client: Option<Client>,
     pub slots: BTreeSet<SlotKey>,
 }
 
 /// The client.
-pub(in crate::slot) struct Client {
+pub(crate) struct Client {
     pub id: StarterId,
     pub stage: ClientStage,
 }
 
 /// How far a client has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::slot) enum ClientStage {
+pub(crate) enum ClientStage {
     /// Its starter was asked for.
     Starts,
     Runs,
@@ -31,12 +31,12 @@ pub(in crate::slot) enum ClientStage {
 }
 
 impl Backfill {
-    pub(in crate::slot) fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.client.is_some()
     }
 
     /// When a client that cannot run has ended.
-    pub(in crate::slot) fn dies_at(&self) -> Option<Tick> {
+    pub(crate) fn dies_at(&self) -> Option<Tick> {
         match self.client.as_ref()?.stage {
             ClientStage::Dies(at) => Some(at),
             _ => None,
@@ -44,7 +44,7 @@ impl Backfill {
     }
 
     /// When the next step of ending the client is due.
-    pub(in crate::slot) fn ending_at(&self) -> Option<Tick> {
+    pub(crate) fn ending_at(&self) -> Option<Tick> {
         match self.client.as_ref()?.stage {
             ClientStage::Ends(at) => Some(at),
             _ => None,

@@ -5,7 +5,7 @@ use crate::slot::cron_ads::CronAds;
 use crate::slot::interface::SlotKey;
 
 /// What benchmarks have published, and which slot has them run.
-pub(in crate::slot) struct Benchmarks {
+pub(crate) struct Benchmarks {
     /// What they print, for all slots.
     pub ads: CronAds,
     /// When all of them had ended last; 0 before the first time.
@@ -14,7 +14,7 @@ pub(in crate::slot) struct Benchmarks {
 }
 
 impl Benchmarks {
-    pub(in crate::slot) fn new(quirks: Quirks) -> Self {
+    pub(crate) fn new(quirks: Quirks) -> Self {
         Benchmarks { ads: CronAds::new(quirks), last: 0, running: None }
     }
 }

@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// How a claim came to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::slot) enum Kind {
+pub(crate) enum Kind {
     /// Offered to schedds; nobody has taken it.
     #[default]
     Offered,
@@ -25,7 +25,7 @@ pub(in crate::slot) enum Kind {
 
 /// What a claim does; only time in Running and Suspended is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::slot) enum Phase {
+pub(crate) enum Phase {
     #[default]
     Unclaimed,
     Idle,
@@ -37,7 +37,7 @@ pub(in crate::slot) enum Phase {
 
 /// How far the end of a starter was driven, and when the next step comes (`Starter.cpp`, timers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::slot) enum Ending {
+pub(crate) enum Ending {
     No,
     Soft { until: Tick },
     Hard { until: Tick },
@@ -45,7 +45,7 @@ pub(in crate::slot) enum Ending {
 
 /// A starter that was asked for and has not ended.
 #[derive(Clone, Debug)]
-pub(in crate::slot) struct Starter {
+pub(crate) struct Starter {
     pub id: StarterId,
     /// Absent until it is known to run.
     pub pid: Option<u32>,
@@ -54,7 +54,7 @@ pub(in crate::slot) struct Starter {
 
 /// Seconds counted in one activation, or in the whole life of a claim.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::slot) struct Times {
+pub(crate) struct Times {
     pub run: i64,
     pub suspend: i64,
 }
@@ -78,7 +78,7 @@ struct Activation {
 
 /// A fetched job: its end is told to EVICT_CLAIM.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::slot) struct FetchedJob {
+pub(crate) struct FetchedJob {
     pub accepted: AcceptedJob,
     /// What it is known by among many.
     pub print: Option<u64>,
@@ -87,7 +87,7 @@ pub(in crate::slot) struct FetchedJob {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(in crate::slot) struct Claim {
+pub(crate) struct Claim {
     pub id: ClaimId,
     pub kind: Kind,
     pub phase: Phase,
@@ -133,7 +133,7 @@ pub(in crate::slot) struct Claim {
 }
 
 impl Claim {
-    pub(in crate::slot) fn new(id: ClaimId, kind: Kind, now: Now) -> Self {
+    pub(crate) fn new(id: ClaimId, kind: Kind, now: Now) -> Self {
         Claim {
             id,
             kind,
@@ -148,7 +148,7 @@ impl Claim {
     }
 
     /// Is taken by a schedd for its job.
-    pub(in crate::slot) fn take_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
+    pub(crate) fn take_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let ClaimRequest { job, lease, schedd, host, preempts: _ } = request;
         let context = Context::new(world).my(&job);
         self.owner = context.string("User").unwrap_or_default();
@@ -165,7 +165,7 @@ impl Claim {
     }
 
     /// Is taken by a schedd and waits for the end of another claim (`loadAccountingInfo`).
-    pub(in crate::slot) fn wait_for_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
+    pub(crate) fn wait_for_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let owner = Context::new(world).my(&request.job).string("Owner");
         self.take_request(request, rank, world);
         self.owner = owner.unwrap_or_default();
@@ -174,14 +174,14 @@ impl Claim {
     }
 
     /// Has waited long enough (`accept_request_claim`).
-    pub(in crate::slot) fn wait_is_over(&mut self) {
+    pub(crate) fn wait_is_over(&mut self) {
         if self.kind == Kind::Requested {
             self.owner = self.user.clone();
         }
     }
 
     /// Takes a fetched job.
-    pub(in crate::slot) fn set_job(&mut self, job: ClassAd, rank: f64, world: &dyn World) {
+    pub(crate) fn set_job(&mut self, job: ClassAd, rank: f64, world: &dyn World) {
         let context = Context::new(world).my(&job);
         if let Some(lease) = context.int("JobLeaseDuration") {
             self.lease = lease;
@@ -197,21 +197,21 @@ impl Claim {
     }
 
     /// The universe of the job that runs.
-    pub(in crate::slot) fn universe(&self) -> Option<i64> {
+    pub(crate) fn universe(&self) -> Option<i64> {
         Some(self.activation.as_ref()?.universe)
     }
 
     /// The fetched job that it was given last.
-    pub(in crate::slot) fn accepted(&self) -> Option<AcceptedJob> {
+    pub(crate) fn accepted(&self) -> Option<AcceptedJob> {
         self.fetched.map(|job| job.accepted)
     }
 
     /// Whether a starter runs under it.
-    pub(in crate::slot) fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.starter.is_some()
     }
 
-    pub(in crate::slot) fn change_phase(&mut self, phase: Phase, now: Now) {
+    pub(crate) fn change_phase(&mut self, phase: Phase, now: Now) {
         if self.phase == phase {
             return;
         }
@@ -238,17 +238,17 @@ impl Claim {
     }
 
     /// Seconds the present job has run; suspended time is not counted.
-    pub(in crate::slot) fn job_run_time(&self, now: Now) -> i64 {
+    pub(crate) fn job_run_time(&self, now: Now) -> i64 {
         self.job_times.run + self.running_part(now).0
     }
 
     /// Seconds since the slot was claimed with it.
-    pub(in crate::slot) fn age(&self, now: Now) -> i64 {
+    pub(crate) fn age(&self, now: Now) -> i64 {
         self.begun.map_or(0, |begun| (now.epoch() - begun.epoch()).max(0))
     }
 
     /// A job is started (`beginActivation`). `pledged` is the machine's MachineMaxVacateTime with this job.
-    pub(in crate::slot) fn begin_activation(
+    pub(crate) fn begin_activation(
         &mut self,
         now: Now,
         pledged: i64,
@@ -277,7 +277,7 @@ impl Claim {
     }
 
     /// The starter has ended (`starterExited`, `resetClaim`): all that belongs to one job goes.
-    pub(in crate::slot) fn starter_ended(&mut self, now: Now) {
+    pub(crate) fn starter_ended(&mut self, now: Now) {
         self.change_phase(Phase::Idle, now);
         self.starter = None;
         self.job = None;
@@ -288,12 +288,12 @@ impl Claim {
     }
 
     /// In Claimed the user goes back to who holds the claim (`Resource::starterExited`).
-    pub(in crate::slot) fn user_is_owner_again(&mut self) {
+    pub(crate) fn user_is_owner_again(&mut self) {
         self.user = self.owner.clone();
     }
 
     /// Puts the claim's attributes into a slot ad (`Claim::publish`).
-    pub(in crate::slot) fn publish(&self, ad: &mut ClassAd, now: Now) {
+    pub(crate) fn publish(&self, ad: &mut ClassAd, now: Now) {
         ad.set("CurrentRank", self.rank);
         let text = |ad: &mut ClassAd, name: &str, value: &BString| {
             if !value.is_empty() {
@@ -340,7 +340,7 @@ impl Claim {
     }
 
     /// Puts what is known of a waiting claim into a slot ad (`publishPreemptingClaim`).
-    pub(in crate::slot) fn publish_waiting(&self, ad: &mut ClassAd) {
+    pub(crate) fn publish_waiting(&self, ad: &mut ClassAd) {
         if self.user.is_empty() {
             for name in ["PreemptingRank", "PreemptingOwner", "PreemptingUser", "PreemptingAccountingGroup"] {
                 ad.remove(name);
@@ -369,7 +369,7 @@ impl Claim {
     /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
     /// begin with each job and come only while it runs (`alive`, `sendAlive`). Without `kills` (quirk `empty-lease-kills`)
     /// they come whatever the job says of them.
-    pub(in crate::slot) fn idle_lease_end(&self, now: Now, kills: bool) -> Option<Tick> {
+    pub(crate) fn idle_lease_end(&self, now: Now, kills: bool) -> Option<Tick> {
         let activated = self.activated?;
         let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
         if kills && !self.lease_renewed {
@@ -387,6 +387,6 @@ impl Claim {
 }
 
 /// Bytes as they are, for messages.
-pub(in crate::slot) fn lossy(bytes: &[u8]) -> String {
+pub(crate) fn lossy(bytes: &[u8]) -> String {
     BStr::new(bytes).to_string()
 }

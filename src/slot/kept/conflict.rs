@@ -6,7 +6,7 @@ use crate::slot::resources::Amounts;
 
 /// What a backfill slot has in common with slots that are in use.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::slot) struct Conflict {
+pub(crate) struct Conflict {
     /// The resources of which more is used than there is; what of that is this slot's to give up.
     pub short: String,
     /// What slots that are no backfill use of the machine; of a slot that runs a job itself nothing is taken off.
@@ -17,7 +17,7 @@ pub(in crate::slot) struct Conflict {
 
 impl Conflict {
     /// Takes what others use off what there is.
-    pub(in crate::slot) fn take_from(&self, amounts: &mut Amounts) {
+    pub(crate) fn take_from(&self, amounts: &mut Amounts) {
         for custom in &mut amounts.custom {
             if let Some(used) = self.devices.get(&custom.tag) {
                 custom.bound.retain(|index| !used.contains(index));
@@ -34,7 +34,7 @@ impl Conflict {
 
 /// Amounts that may be less than nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::slot) struct Bag {
+pub(crate) struct Bag {
     cpus: f64,
     memory: i64,
     disk: i64,
@@ -43,7 +43,7 @@ pub(in crate::slot) struct Bag {
 
 impl Bag {
     /// Adds what a slot has, `times` over.
-    pub(in crate::slot) fn add(&mut self, amounts: &Amounts, times: i32) {
+    pub(crate) fn add(&mut self, amounts: &Amounts, times: i32) {
         self.cpus += f64::from(times) * amounts.cpus;
         self.memory += i64::from(times) * amounts.memory;
         self.disk += i64::from(times) * amounts.disk;
@@ -52,7 +52,7 @@ impl Bag {
         }
     }
 
-    pub(in crate::slot) fn without_shortage(mut self) -> Self {
+    pub(crate) fn without_shortage(mut self) -> Self {
         self.cpus = self.cpus.max(0.0);
         self.memory = self.memory.max(0);
         self.disk = self.disk.max(0);
@@ -61,7 +61,7 @@ impl Bag {
     }
 
     /// What there is too little of: `Cpus,GPUs`.
-    pub(in crate::slot) fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         let own = [("Cpus", self.cpus < 0.0), ("Memory", self.memory < 0), ("Disk", self.disk < 0)];
         let own = own.into_iter().filter(|(_, short)| *short).map(|(name, _)| name);
         let custom = self.custom.iter().filter(|(_, left)| **left < 0.0).map(|(tag, _)| tag.as_str());

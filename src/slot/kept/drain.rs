@@ -5,7 +5,7 @@ use crate::slot::drain_request::{DrainRequest, DrainSpeed};
 
 /// A drain under way, and what earlier ones left.
 #[derive(Default)]
-pub(in crate::slot) struct Drain {
+pub(crate) struct Drain {
     pub present: Option<DrainRequest>,
     /// START of slots that drain, as long as a job runs that was there before.
     pub start: Option<Expr>,
@@ -26,15 +26,15 @@ pub(in crate::slot) struct Drain {
 }
 
 impl Drain {
-    pub(in crate::slot) fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.present.is_some()
     }
 
-    pub(in crate::slot) fn is_graceful(&self) -> bool {
+    pub(crate) fn is_graceful(&self) -> bool {
         self.present.as_ref().is_some_and(|request| request.speed == DrainSpeed::Graceful)
     }
 
-    pub(in crate::slot) fn publish(&self, ad: &mut ClassAd) {
+    pub(crate) fn publish(&self, ad: &mut ClassAd) {
         match &self.present {
             Some(request) => {
                 ad.set("Draining", true);

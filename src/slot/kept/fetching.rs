@@ -6,7 +6,7 @@ use crate::time::Now;
 
 /// How it stands with a slot's asking for work.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::slot) enum Fetching {
+pub(crate) enum Fetching {
     /// It does not ask, and no timer runs.
     #[default]
     No,
@@ -20,7 +20,7 @@ pub(in crate::slot) enum Fetching {
 
 impl Fetching {
     /// The timer of the next call.
-    pub(in crate::slot) fn alarm(self) -> Option<Alarm> {
+    pub(crate) fn alarm(self) -> Option<Alarm> {
         match self {
             Fetching::Waits(alarm) => Some(alarm),
             Fetching::No | Fetching::Runs(_) | Fetching::Counted(_) => None,
@@ -28,7 +28,7 @@ impl Fetching {
     }
 
     /// The call that runs.
-    pub(in crate::slot) fn run(self) -> Option<HookRun> {
+    pub(crate) fn run(self) -> Option<HookRun> {
         match self {
             Fetching::Runs(run) => Some(run),
             Fetching::No | Fetching::Waits(_) | Fetching::Counted(_) => None,
@@ -36,7 +36,7 @@ impl Fetching {
     }
 
     /// Since when a call is under way that is counted only.
-    pub(in crate::slot) fn counted(self) -> Option<Now> {
+    pub(crate) fn counted(self) -> Option<Now> {
         match self {
             Fetching::Counted(since) => Some(since),
             Fetching::No | Fetching::Waits(_) | Fetching::Runs(_) => None,
@@ -44,7 +44,7 @@ impl Fetching {
     }
 
     /// The same; it is under way no longer.
-    pub(in crate::slot) fn take_counted(&mut self) -> Option<Now> {
+    pub(crate) fn take_counted(&mut self) -> Option<Now> {
         let since = self.counted();
         if since.is_some() {
             *self = Fetching::No;

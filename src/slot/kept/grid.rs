@@ -17,7 +17,7 @@ struct Steps {
 
 /// Polls and updates.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::slot) struct Grid {
+pub(crate) struct Grid {
     steps: [Option<Steps>; 2],
     /// How far the wall clock is ahead of the one that never jumps, in microseconds.
     ahead: i64,
@@ -62,7 +62,7 @@ impl Steps {
 
 impl Grid {
     /// Polls and updates: the alarm of the next, the first there was, how long from one to the next.
-    pub(in crate::slot) fn new(now: Now, all: [(Option<Alarm>, u64, Duration); 2]) -> Grid {
+    pub(crate) fn new(now: Now, all: [(Option<Alarm>, u64, Duration); 2]) -> Grid {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
         let steps = all.map(|(alarm, first, step)| {
             alarm.map(|alarm| Steps { at: alarm.at.0, first, step: micros(step) })
@@ -71,7 +71,7 @@ impl Grid {
     }
 
     /// Whether the same times come.
-    pub(in crate::slot) fn is_same_as(&self, other: &Grid) -> bool {
+    pub(crate) fn is_same_as(&self, other: &Grid) -> bool {
         let same = |(one, other): (&Option<Steps>, &Option<Steps>)| match (one, other) {
             (Some(one), Some(other)) => one.is_same_as(*other),
             (None, None) => true,
@@ -81,7 +81,7 @@ impl Grid {
     }
 
     /// The last poll or update before `at` and after `from`.
-    pub(in crate::slot) fn before(&self, at: Tick, from: Tick) -> Option<Tick> {
+    pub(crate) fn before(&self, at: Tick, from: Tick) -> Option<Tick> {
         self.steps.iter().flatten().filter_map(|steps| steps.before(at.0, from.0)).max().map(Tick)
     }
 
@@ -95,25 +95,25 @@ impl Grid {
         u64::try_from(wall.saturating_sub(self.ahead)).unwrap_or(0)
     }
 
-    pub(in crate::slot) fn second_of(&self, at: u64) -> i64 {
+    pub(crate) fn second_of(&self, at: u64) -> i64 {
         i64::try_from(at).unwrap_or(i64::MAX).saturating_add(self.ahead).div_euclid(1_000_000)
     }
 
     /// The first poll or update to come in that second or later.
-    pub(in crate::slot) fn first_in_or_after(&self, second: i64) -> Option<Tick> {
+    pub(crate) fn first_in_or_after(&self, second: i64) -> Option<Tick> {
         let next = self.steps.iter().flatten().map(|steps| steps.at).min()?;
         self.from(self.second_begins(second).max(next))
     }
 
     /// When that second begins, if no poll or update begins with it: who asks in vain may ask before it is looked at.
-    pub(in crate::slot) fn begins_between(&self, second: i64) -> Option<Tick> {
+    pub(crate) fn begins_between(&self, second: i64) -> Option<Tick> {
         let begins = Tick(self.second_begins(second));
         (second != i64::MAX && self.first_in_or_after(second).is_none_or(|look| look > begins))
             .then_some(begins)
     }
 
     /// The alarms advance to their next times at or after `now`.
-    pub(in crate::slot) fn advance(&self, now: Tick, alarms: [&mut Option<Alarm>; 2]) {
+    pub(crate) fn advance(&self, now: Tick, alarms: [&mut Option<Alarm>; 2]) {
         for (steps, alarm) in self.steps.iter().zip(alarms) {
             if let (Some(steps), Some(alarm)) = (steps, alarm)
                 && alarm.at < now
@@ -124,14 +124,14 @@ impl Grid {
     }
 
     /// A timer that ends then.
-    pub(in crate::slot) fn alarm_at(&self, at: Tick) -> Alarm {
+    pub(crate) fn alarm_at(&self, at: Tick) -> Alarm {
         Alarm::ending(at, self.second_of(at.0))
     }
 
     /// When a slot fetches whose timer ends at `alarm` and whose delay is over in the second `over`: each poll and update sets the
     /// timer anew, in whole seconds from then (`tryFetchWork`), and fetches itself once the delay is over. `seen` is when the
     /// timer was set.
-    pub(in crate::slot) fn fetch_after(&self, alarm: Tick, over: i64, seen: Tick) -> Tick {
+    pub(crate) fn fetch_after(&self, alarm: Tick, over: i64, seen: Tick) -> Tick {
         let begins = self.second_begins(over);
         let looked = self.steps.iter().flatten().map(|steps| steps.from(begins.max(seen.0 + 1))).min();
         let alarm = match self.before(Tick(begins), seen) {
@@ -146,7 +146,7 @@ impl Grid {
 
     /// To when a poll or update at `last` sets the timer of a slot that is unwilling: to the end of its delay, in the second
     /// `over`, or if that has come to the whole delay anew (`tryFetchWork`).
-    pub(in crate::slot) fn timer_set_at(&self, last: Tick, delay: i64, over: i64) -> Tick {
+    pub(crate) fn timer_set_at(&self, last: Tick, delay: i64, over: i64) -> Tick {
         let left = over.saturating_sub(self.second_of(last.0));
         let wait = if left > 0 { left.min(delay) } else { delay };
         last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
@@ -155,7 +155,7 @@ impl Grid {
     /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it
     /// anew. With the alarm comes when it was set: polls before that, such as the last of all, have had their say. With the delay
     /// comes the second in which it is over. `None` where a poll or update comes first.
-    pub(in crate::slot) fn alarm_from(
+    pub(crate) fn alarm_from(
         &self,
         (alarm, seen): (Tick, Tick),
         (delay, over): (i64, i64),

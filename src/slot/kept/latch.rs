@@ -4,7 +4,7 @@ use crate::classad::AttrName;
 
 /// One watched attribute.
 #[derive(Clone, Debug)]
-pub(in crate::slot) struct Latch {
+pub(crate) struct Latch {
     pub name: AttrName,
     /// What is published of it: its value, and when that changed.
     pub published: [AttrName; 2],
@@ -15,6 +15,6 @@ pub(in crate::slot) struct Latch {
 }
 
 /// The names under which a watched attribute publishes its value, and when that changed.
-pub(in crate::slot) fn published(name: &AttrName) -> [AttrName; 2] {
+pub(crate) fn published(name: &AttrName) -> [AttrName; 2] {
     ["Value", "Time"].map(|what| AttrName::from(format!("{name}{what}").as_str()))
 }

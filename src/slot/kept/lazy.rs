@@ -11,7 +11,7 @@ use crate::slot::interface::{HookRun, SlotKey, StarterId};
 use crate::time::{Now, Tick};
 
 /// What is kept for all slots.
-pub(in crate::slot) struct Lazy {
+pub(crate) struct Lazy {
     /// How long a FETCH_WORK takes.
     pub fetch: Duration,
     /// Whether fetches in vain are counted only.
@@ -44,7 +44,7 @@ pub(in crate::slot) struct Lazy {
 
 impl Lazy {
     /// The present event concerns this slot.
-    pub(in crate::slot) fn concern(&mut self, key: SlotKey) {
+    pub(crate) fn concern(&mut self, key: SlotKey) {
         self.touched.push(key);
     }
 }

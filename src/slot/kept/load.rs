@@ -5,7 +5,7 @@ const SECONDS: usize = 60;
 
 /// What the job of a slot uses.
 #[derive(Clone, Debug)]
-pub(in crate::slot) struct SlotLoad {
+pub(crate) struct SlotLoad {
     /// Percent of one processor in each of the last seconds.
     seconds: [f64; SECONDS],
     head: usize,
@@ -26,7 +26,7 @@ impl Default for SlotLoad {
 
 impl SlotLoad {
     /// So many seconds at so many percent of one processor, on a machine with this load.
-    pub(in crate::slot) fn push(&mut self, seconds: u64, percent: f64, (processors, machine): (f64, f64)) {
+    pub(crate) fn push(&mut self, seconds: u64, percent: f64, (processors, machine): (f64, f64)) {
         for _ in 0..seconds.min(SECONDS as u64) {
             self.seconds[self.head] = percent;
             self.head = (self.head + 1) % SECONDS;

@@ -6,7 +6,7 @@ use crate::slot::sleep_state::SleepState;
 
 /// Where it stands.
 #[derive(Default)]
-pub(in crate::slot) struct Power {
+pub(crate) struct Power {
     pub check_at: Option<Alarm>,
     /// The state that it is in, or goes to.
     pub asleep: Option<SleepState>,
@@ -16,7 +16,7 @@ pub(in crate::slot) struct Power {
 
 impl Power {
     /// Over the attributes of a machine that is awake.
-    pub(in crate::slot) fn publish(&self, ad: &mut ClassAd) {
+    pub(crate) fn publish(&self, ad: &mut ClassAd) {
         if let Some(state) = self.asleep {
             ad.set("HibernationLevel", state.level());
             ad.set("HibernationState", state.name());

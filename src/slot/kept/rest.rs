@@ -7,7 +7,7 @@ use crate::time::{Now, Tick};
 
 /// What is kept of one slot.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::slot) struct Rest {
+pub(crate) struct Rest {
     /// Until this second nothing can be different; at once after an event.
     pub until: i64,
     /// The second that stands for it in the list of looks.
@@ -24,7 +24,7 @@ pub(in crate::slot) struct Rest {
 
 /// How a slot that rests asks for work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::slot) enum Asks {
+pub(crate) enum Asks {
     /// When its timer ends, or a poll lets it.
     AtWill,
     /// The same, but in vain.
@@ -35,7 +35,7 @@ pub(in crate::slot) enum Asks {
 
 /// Up to when a slot that rests is made up for.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::slot) struct Passed {
+pub(crate) struct Passed {
     pub now: Now,
     /// Whether it would have seen a poll of this moment, or the end of its timer in it, too.
     pub polled: bool,
@@ -43,23 +43,23 @@ pub(in crate::slot) struct Passed {
 
 impl Passed {
     /// Before anything of this moment.
-    pub(in crate::slot) fn before(now: Now) -> Self {
+    pub(crate) fn before(now: Now) -> Self {
         Passed { now, polled: false }
     }
 }
 
 /// Look at once.
-pub(in crate::slot) const NOW: i64 = i64::MIN;
+pub(crate) const NOW: i64 = i64::MIN;
 
 impl Rest {
     /// What is to be put into the list of looks, unless that stands there.
-    pub(in crate::slot) fn enlist(&mut self) -> Option<i64> {
+    pub(crate) fn enlist(&mut self) -> Option<i64> {
         let is_new = self.until != ALWAYS && self.listed.replace(self.until) != Some(self.until);
         is_new.then_some(self.until)
     }
 
     /// It was taken out of the list of looks; returns whether it still counts.
-    pub(in crate::slot) fn delist(&mut self, until: i64) -> bool {
+    pub(crate) fn delist(&mut self, until: i64) -> bool {
         self.listed = self.listed.filter(|listed| *listed != until);
         self.until == until
     }
@@ -72,7 +72,7 @@ impl Default for Rest {
 }
 
 /// That long ago.
-pub(in crate::slot) fn back(now: Now, by: Duration) -> Now {
+pub(crate) fn back(now: Now, by: Duration) -> Now {
     let by = u64::try_from(by.as_micros()).unwrap_or(0);
     Now {
         wall_us: now.wall_us.saturating_sub_unsigned(by),

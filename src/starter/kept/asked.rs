@@ -6,24 +6,24 @@ use crate::time::Tick;
 
 /// What has been asked for so far.
 #[derive(Clone, Debug, Default)]
-pub(in crate::starter) struct Asked {
-    pub(in crate::starter) graceful: bool,
-    pub(in crate::starter) fast: Fast,
-    pub(in crate::starter) removal: Option<Removal>,
-    pub(in crate::starter) hold: bool,
+pub(crate) struct Asked {
+    pub(crate) graceful: bool,
+    pub(crate) fast: Fast,
+    pub(crate) removal: Option<Removal>,
+    pub(crate) hold: bool,
     /// The slot holds the job (WANT_HOLD).
-    pub(in crate::starter) held_by_slot: bool,
+    pub(crate) held_by_slot: bool,
     /// Which of those that end the job softly came last.
-    pub(in crate::starter) last: LastRequest,
+    pub(crate) last: LastRequest,
     /// Why, if somebody has said it.
-    pub(in crate::starter) vacate: Option<Vacate>,
+    pub(crate) vacate: Option<Vacate>,
     /// How long a soft end is waited for.
-    pub(in crate::starter) graceful_until: Option<Tick>,
+    pub(crate) graceful_until: Option<Tick>,
 }
 
 /// Whether the job is ended at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::starter) enum Fast {
+pub(crate) enum Fast {
     #[default]
     No,
     /// Because the slot holds it, and for nothing else.
@@ -33,7 +33,7 @@ pub(in crate::starter) enum Fast {
 
 /// Whether a job that is ended as one that is removed is so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::starter) enum Removal {
+pub(crate) enum Removal {
     ForGood,
     /// It goes back into its queue.
     Requeued,
@@ -41,7 +41,7 @@ pub(in crate::starter) enum Removal {
 
 /// Which of the requests that end a job softly came last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::starter) enum LastRequest {
+pub(crate) enum LastRequest {
     #[default]
     Graceful,
     Remove,
@@ -49,16 +49,16 @@ pub(in crate::starter) enum LastRequest {
 }
 
 impl Asked {
-    pub(in crate::starter) fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.graceful || self.is_fast() || self.removal.is_some() || self.hold || self.held_by_slot
     }
 
-    pub(in crate::starter) fn is_fast(&self) -> bool {
+    pub(crate) fn is_fast(&self) -> bool {
         self.fast != Fast::No
     }
 
     /// The starter itself ends the job at once; whoever wanted that before keeps his reason.
-    pub(in crate::starter) fn end_fast(&mut self) {
+    pub(crate) fn end_fast(&mut self) {
         if self.fast == Fast::No {
             self.fast = Fast::Yes;
         }
@@ -66,7 +66,7 @@ impl Asked {
 
     /// The argument of JOB_EXIT (`getExitReasonString`). A hold by the slot counts as no request in 25.14 (quirk
     /// `slot-hold-unnoticed`).
-    pub(in crate::starter) fn word(&self, quirks: Quirks) -> &'static str {
+    pub(crate) fn word(&self, quirks: Quirks) -> &'static str {
         let unnoticed = quirks.has(Quirk::SlotHoldUnnoticed);
         match self {
             Asked { hold: true, .. } => "hold",

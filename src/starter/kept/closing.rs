@@ -6,7 +6,7 @@ use crate::time::Now;
 
 /// What the ending needs to know.
 #[derive(Debug, Default)]
-pub(in crate::starter) struct Closing {
+pub(crate) struct Closing {
     /// The status of the program.
     pub status: u8,
     /// 25.14 ends by an exception.
@@ -25,7 +25,7 @@ pub(in crate::starter) struct Closing {
 
 /// How often a step has failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::starter) struct Tries {
+pub(crate) struct Tries {
     pub step: EndStep,
     pub failed: u32,
     /// Somebody wants the end at once.
@@ -34,7 +34,7 @@ pub(in crate::starter) struct Tries {
 
 impl Closing {
     /// The ad of the job as it ended, if it has come so far.
-    pub(in crate::starter) fn exit_ad(&self) -> Option<&ClassAd> {
+    pub(crate) fn exit_ad(&self) -> Option<&ClassAd> {
         self.exit_ad.as_ref()
     }
 }

@@ -11,7 +11,7 @@ use crate::time::Tick;
 
 /// How it stands with the job's container.
 #[derive(Debug, Default)]
-pub(in crate::starter) struct Container {
+pub(crate) struct Container {
     pub runtime: Option<Runtime>,
     pub stage: Stage,
     /// The call whose answer is waited for.
@@ -35,7 +35,7 @@ pub(in crate::starter) struct Container {
 
 /// What docker has of the job.
 #[derive(Debug, Default)]
-pub(in crate::starter) enum Docker {
+pub(crate) enum Docker {
     /// Nothing.
     #[default]
     None,
@@ -47,14 +47,14 @@ pub(in crate::starter) enum Docker {
 
 /// How what stood for the job ended, which is not how the container did.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::starter) struct Attached {
+pub(crate) struct Attached {
     pub exit: Exit,
     pub usage: FamilyUsage,
 }
 
 /// The answer to a call of the runtime.
 #[derive(Clone, Copy)]
-pub(in crate::starter) struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     /// How the call ended; `None`: it could not be executed or took too long.
     pub exit: Option<Exit>,
     pub output: &'a [u8],
@@ -62,14 +62,14 @@ pub(in crate::starter) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    pub(in crate::starter) fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         self.exit == Some(Exit::Code(0))
     }
 }
 
 /// What is waited for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::starter) enum Stage {
+pub(crate) enum Stage {
     /// Nothing.
     #[default]
     Idle,
@@ -103,7 +103,7 @@ pub(in crate::starter) enum Stage {
 
 /// What is asked before the image is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::starter) enum ImageStage {
+pub(crate) enum ImageStage {
     /// What docker logs in to registries with.
     Credentials,
     /// Which images there are, and since when; once more before one is pulled.
@@ -124,7 +124,7 @@ pub(in crate::starter) enum ImageStage {
 
 /// What follows the removal of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::starter) enum After {
+pub(crate) enum After {
     /// The clean-up of the job.
     CleanUp,
     /// The removal of the scratch directory.
@@ -132,12 +132,12 @@ pub(in crate::starter) enum After {
 }
 
 impl Container {
-    pub(in crate::starter) fn is_docker(&self) -> bool {
+    pub(crate) fn is_docker(&self) -> bool {
         self.runtime == Some(Runtime::Docker)
     }
 
     /// When to look again.
-    pub(in crate::starter) fn until(&self) -> Option<Tick> {
+    pub(crate) fn until(&self) -> Option<Tick> {
         match self.stage {
             Stage::Wait { until, .. } => Some(until),
             _ => None,
@@ -145,13 +145,13 @@ impl Container {
     }
 
     /// Whether the job has not been started yet.
-    pub(in crate::starter) fn is_preparing(&self) -> bool {
+    pub(crate) fn is_preparing(&self) -> bool {
         use Stage::{LastState, Remove, State, Wait};
         !matches!(self.stage, State { .. } | Wait { .. } | LastState(_) | Remove(_))
     }
 
     /// Docker's names for the job.
-    pub(in crate::starter) fn names(&self) -> Option<&DockerNames> {
+    pub(crate) fn names(&self) -> Option<&DockerNames> {
         match &self.docker {
             Docker::None => None,
             Docker::Named(names) | Docker::Made(names) => Some(names),

@@ -13,27 +13,27 @@ use crate::time::{Now, Tick};
 
 /// A process that was started, the job or a script.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::starter) struct Process {
-    pub(in crate::starter) pid: u32,
-    pub(in crate::starter) started: Now,
-    pub(in crate::starter) ended: Option<Ended>,
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) started: Now,
+    pub(crate) ended: Option<Ended>,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::starter) struct Ended {
-    pub(in crate::starter) at: Now,
-    pub(in crate::starter) exit: Exit,
+pub(crate) struct Ended {
+    pub(crate) at: Now,
+    pub(crate) exit: Exit,
     /// A core file was left.
-    pub(in crate::starter) core: bool,
+    pub(crate) core: bool,
 }
 
 impl Process {
-    pub(in crate::starter) fn new(pid: u32, started: Now) -> Self {
+    pub(crate) fn new(pid: u32, started: Now) -> Self {
         Process { pid, started, ended: None }
     }
 
-    pub(in crate::starter) fn exit(&self) -> Option<Exit> {
+    pub(crate) fn exit(&self) -> Option<Exit> {
         self.ended.map(|ended| ended.exit)
     }
 
@@ -45,7 +45,7 @@ impl Process {
     }
 
     /// When it began and how it ended, with a prefix for scripts.
-    pub(in crate::starter) fn publish(&self, ad: &mut ClassAd, prefix: &str) {
+    pub(crate) fn publish(&self, ad: &mut ClassAd, prefix: &str) {
         ad.set(format!("{prefix}JobPid").as_str(), i64::from(self.pid));
         ad.set(format!("{prefix}JobStartDate").as_str(), self.started.epoch());
         self.publish_end(ad, prefix);
@@ -54,17 +54,17 @@ impl Process {
 
 /// PreCmd and PostCmd.
 #[derive(Debug, Default)]
-pub(in crate::starter) struct Scripts {
+pub(crate) struct Scripts {
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD.
-    pub(in crate::starter) allowed: bool,
+    pub(crate) allowed: bool,
     /// PreCmd, until the job is started.
-    pub(in crate::starter) pre: Option<Process>,
-    pub(in crate::starter) post: Option<Process>,
+    pub(crate) pre: Option<Process>,
+    pub(crate) post: Option<Process>,
 }
 
 impl Scripts {
     /// What they tell of themselves.
-    pub(in crate::starter) fn publish(&self, ad: &mut ClassAd) {
+    pub(crate) fn publish(&self, ad: &mut ClassAd) {
         for (script, prefix) in [(self.pre, "Pre"), (self.post, "Post")] {
             if let Some(script) = script {
                 script.publish(ad, prefix);
@@ -75,41 +75,41 @@ impl Scripts {
 
 /// The job's process and what it uses.
 #[derive(Default)]
-pub(in crate::starter) struct JobRun {
-    pub(in crate::starter) process: Option<Process>,
+pub(crate) struct JobRun {
+    pub(crate) process: Option<Process>,
     /// It is stopped, or is to be as soon as it runs.
-    pub(in crate::starter) suspended: bool,
+    pub(crate) suspended: bool,
     /// Whether the job's end had been asked for when it ended.
-    pub(in crate::starter) evicted: bool,
-    pub(in crate::starter) usage: FamilyUsage,
-    pub(in crate::starter) meter: Meter,
-    pub(in crate::starter) pace: Pace,
-    pub(in crate::starter) java: Java,
+    pub(crate) evicted: bool,
+    pub(crate) usage: FamilyUsage,
+    pub(crate) meter: Meter,
+    pub(crate) pace: Pace,
+    pub(crate) java: Java,
     /// The memory that the job was given, in MiB.
-    pub(in crate::starter) memory_mib: i64,
+    pub(crate) memory_mib: i64,
     /// What measurements under way are for, the oldest first.
-    pub(in crate::starter) measuring: Vec<Measuring>,
-    pub(in crate::starter) update_due: Option<Tick>,
+    pub(crate) measuring: Vec<Measuring>,
+    pub(crate) update_due: Option<Tick>,
     /// The limit of its directory.
-    pub(in crate::starter) disk: Option<DiskLimit>,
+    pub(crate) disk: Option<DiskLimit>,
     /// A setting about its control group that ends 25.14 as soon as it runs.
-    pub(in crate::starter) group_fault: Option<StartFailure>,
+    pub(crate) group_fault: Option<StartFailure>,
     /// Whether what is written there is encrypted.
-    pub(in crate::starter) encrypted: bool,
+    pub(crate) encrypted: bool,
 }
 
 /// The limit of a job's directory and the next look at it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::starter) struct DiskLimit {
-    pub(in crate::starter) bytes: u64,
-    pub(in crate::starter) due: Tick,
+pub(crate) struct DiskLimit {
+    pub(crate) bytes: u64,
+    pub(crate) due: Tick,
 }
 
 /// How often the directory is looked at (`CheckLVUsage`).
 const DISK_INTERVAL: Duration = Duration::from_secs(10);
 
 impl DiskLimit {
-    pub(in crate::starter) fn is_due(&mut self, now: Tick) -> bool {
+    pub(crate) fn is_due(&mut self, now: Tick) -> bool {
         let is_due = self.due <= now;
         if is_due {
             self.due = now.plus(DISK_INTERVAL);
@@ -120,7 +120,7 @@ impl DiskLimit {
 
 /// Why the machine measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::starter) enum Measuring {
+pub(crate) enum Measuring {
     /// For an update, which tells of a vacate only when it was asked for before.
     Update { vacating: bool },
     /// For event 010.
@@ -131,28 +131,28 @@ pub(in crate::starter) enum Measuring {
 
 impl JobRun {
     /// No process yet; `window` is that of recent statistics.
-    pub(in crate::starter) fn new(window: (i64, i64)) -> Self {
+    pub(crate) fn new(window: (i64, i64)) -> Self {
         JobRun { meter: Meter::new(0, window), ..JobRun::default() }
     }
 
     /// How it ended, if it has run and ended.
-    pub(in crate::starter) fn ended(&self) -> Option<Ended> {
+    pub(crate) fn ended(&self) -> Option<Ended> {
         self.process?.ended
     }
 
     /// The process while it lives.
-    pub(in crate::starter) fn alive(&self) -> Option<Process> {
+    pub(crate) fn alive(&self) -> Option<Process> {
         self.process.filter(|process| process.ended.is_none())
     }
 
     /// It runs from now on.
-    pub(in crate::starter) fn starts(&mut self, process: Process) {
+    pub(crate) fn starts(&mut self, process: Process) {
         self.process = Some(process);
         self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
     }
 
     /// It ended.
-    pub(in crate::starter) fn ends(&mut self, ended: Ended) {
+    pub(crate) fn ends(&mut self, ended: Ended) {
         if let Some(process) = &mut self.process {
             process.ended = Some(ended);
         }

@@ -4,7 +4,7 @@ use crate::process::Exit;
 
 /// How far that has got.
 #[derive(Clone, Debug, Default)]
-pub(in crate::starter) struct Moved {
+pub(crate) struct Moved {
     pub back: Back,
     /// Checkpoints so far.
     pub checkpoints: u32,
@@ -14,7 +14,7 @@ pub(in crate::starter) struct Moved {
 
 /// What goes back at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::starter) enum Back {
+pub(crate) enum Back {
     /// What the job made, if its end is one that brings it back.
     #[default]
     AsItEnded,
@@ -26,7 +26,7 @@ pub(in crate::starter) enum Back {
 
 impl Moved {
     /// The job goes on from a checkpoint: it is not told that it runs.
-    pub(in crate::starter) fn is_restarted(&self) -> bool {
+    pub(crate) fn is_restarted(&self) -> bool {
         self.checkpoints > 0
     }
 }

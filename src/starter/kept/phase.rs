@@ -7,7 +7,7 @@ use crate::transfer::Way;
 
 /// Where the job's life has got to, with what belongs to that part of it alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::starter) enum Phase {
+pub(crate) enum Phase {
     /// Not begun.
     New,
     /// The scratch directory is being made.
@@ -54,7 +54,7 @@ pub(in crate::starter) enum Phase {
 
 impl Phase {
     /// Its name in [`TRANSITIONS`].
-    pub(in crate::starter) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Phase::New => "new",
             Phase::Scratch { .. } => "scratch",
@@ -76,7 +76,7 @@ impl Phase {
 
 /// A step of the ending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::starter) enum EndStep {
+pub(crate) enum EndStep {
     /// JOB_EXIT could not be started.
     #[default]
     ExitHook,
@@ -161,7 +161,7 @@ pub const TRANSITIONS: &[Transition] = &[
 ];
 
 /// Whether the table knows of this way.
-pub(in crate::starter) fn is_known(from: &str, event: &str, to: &str) -> bool {
+pub(crate) fn is_known(from: &str, event: &str, to: &str) -> bool {
     let row = TRANSITIONS.iter().find(|row| (row.from, row.event) == (from, event));
     from == to || row.is_some_and(|row| row.to.contains(&to))
 }

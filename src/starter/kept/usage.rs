@@ -43,7 +43,7 @@ impl Recent {
 
 /// The statistics of a job's blocks with their life times.
 #[derive(Clone, Debug, Default)]
-pub(in crate::starter) struct Statistics {
+pub(crate) struct Statistics {
     quantum: i64,
     window: i64,
     since: i64,
@@ -59,7 +59,7 @@ pub(in crate::starter) struct Statistics {
 
 impl Statistics {
     /// Statistics from `now` (epoch seconds) on, over a window of so many seconds in pieces of a quantum.
-    pub(in crate::starter) fn new(now: i64, (quantum, window): (i64, i64)) -> Self {
+    pub(crate) fn new(now: i64, (quantum, window): (i64, i64)) -> Self {
         Statistics { quantum: quantum.max(1), window, since: now, ..Statistics::default() }
     }
 
@@ -90,7 +90,7 @@ impl Statistics {
 /// How many processors a job uses, as a startd measures it and tells the starter of a job that has a shadow
 /// (`JICShadow::publishStartdUpdates`).
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::starter) struct Pace {
+pub(crate) struct Pace {
     used: Duration,
     at: Option<Tick>,
     processors: f64,
@@ -98,12 +98,12 @@ pub(in crate::starter) struct Pace {
 
 impl Pace {
     /// Begins with the job.
-    pub(in crate::starter) fn new(now: Tick) -> Self {
+    pub(crate) fn new(now: Tick) -> Self {
         Pace { at: Some(now), ..Pace::default() }
     }
 
     /// Processors in use since the last look, which is not worth much where that was less than a second ago.
-    pub(in crate::starter) fn look(&mut self, used: Duration, now: Tick) -> f64 {
+    pub(crate) fn look(&mut self, used: Duration, now: Tick) -> f64 {
         let passed = self.at.map_or(Duration::ZERO, |at| now.since(at));
         if passed >= Duration::from_secs(1) {
             self.processors = used.saturating_sub(self.used).as_secs_f64() / passed.as_secs_f64();
@@ -115,7 +115,7 @@ impl Pace {
 
 /// What is remembered of a job's usage between updates.
 #[derive(Clone, Debug, Default)]
-pub(in crate::starter) struct Meter {
+pub(crate) struct Meter {
     statistics: Statistics,
     max_resident_kib: u64,
     max_proportional_kib: u64,
@@ -123,18 +123,12 @@ pub(in crate::starter) struct Meter {
 
 impl Meter {
     /// A meter that starts `now` (epoch seconds).
-    pub(in crate::starter) fn new(now: i64, window: (i64, i64)) -> Self {
+    pub(crate) fn new(now: i64, window: (i64, i64)) -> Self {
         Meter { statistics: Statistics::new(now, window), max_resident_kib: 0, max_proportional_kib: 0 }
     }
 
     /// Puts the attributes of usage into `ad`, `now` being the seconds since the epoch.
-    pub(in crate::starter) fn publish(
-        &mut self,
-        ad: &mut ClassAd,
-        usage: &FamilyUsage,
-        metric: &[u8],
-        now: i64,
-    ) {
+    pub(crate) fn publish(&mut self, ad: &mut ClassAd, usage: &FamilyUsage, metric: &[u8], now: i64) {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.statistics.tick(now);
         // The process daemon counts whole seconds, and so do the ads (recordings: `3.0`).

@@ -10,17 +10,17 @@ use crate::job::attr;
 use crate::starter::failure::StartFailure;
 use crate::world::World;
 
-pub(in crate::starter) const HARD: &str = "CGROUP_HARD_MEMORY_LIMIT_EXPR";
-pub(in crate::starter) const LOW: &str = "CGROUP_LOW_MEMORY_LIMIT";
-pub(in crate::starter) const NO_SWAP: &str = "DISABLE_SWAP_FOR_JOB";
-pub(in crate::starter) const WITHOUT_ROOT: &str = "CREATE_CGROUP_WITHOUT_ROOT";
-pub(in crate::starter) const ALWAYS_HOLD: &str = "STARTER_ALWAYS_HOLD_ON_OOM";
-pub(in crate::starter) const HIDE_GPUS: &str = "STARTER_HIDE_GPU_DEVICES";
-pub(in crate::starter) const POLLING: &str = "CGROUP_POLLING_INTERVAL";
-pub(in crate::starter) const LOCAL: &str = "USE_CGROUPS_FOR_LOCAL_UNIVERSE";
-pub(in crate::starter) const BY_REQUEST: &str = "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT";
-pub(in crate::starter) const PEAK: &str = "CGROUP_USE_PEAK_MEMORY";
-pub(in crate::starter) const IGNORE_CACHE: &str = "CGROUP_IGNORE_CACHE_MEMORY";
+pub(crate) const HARD: &str = "CGROUP_HARD_MEMORY_LIMIT_EXPR";
+pub(crate) const LOW: &str = "CGROUP_LOW_MEMORY_LIMIT";
+pub(crate) const NO_SWAP: &str = "DISABLE_SWAP_FOR_JOB";
+pub(crate) const WITHOUT_ROOT: &str = "CREATE_CGROUP_WITHOUT_ROOT";
+pub(crate) const ALWAYS_HOLD: &str = "STARTER_ALWAYS_HOLD_ON_OOM";
+pub(crate) const HIDE_GPUS: &str = "STARTER_HIDE_GPU_DEVICES";
+pub(crate) const POLLING: &str = "CGROUP_POLLING_INTERVAL";
+pub(crate) const LOCAL: &str = "USE_CGROUPS_FOR_LOCAL_UNIVERSE";
+pub(crate) const BY_REQUEST: &str = "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT";
+pub(crate) const PEAK: &str = "CGROUP_USE_PEAK_MEMORY";
+pub(crate) const IGNORE_CACHE: &str = "CGROUP_IGNORE_CACHE_MEMORY";
 
 /// The file that says that there is but one hierarchy.
 const UNIFIED: &str = "/sys/fs/cgroup/cgroup.procs";
@@ -158,16 +158,12 @@ impl GroupKnobs {
 
 impl GroupKnobs {
     /// What is wrong with a knob, if that has not been told yet.
-    pub(in crate::starter) fn fault(&self, name: &str) -> Option<StartFailure> {
+    pub(crate) fn fault(&self, name: &str) -> Option<StartFailure> {
         self.faults.iter().find(|(one, _)| *one == name).map(|(_, failure)| failure.clone())
     }
 
     /// What 25.14 comes to before it asks for limits of memory.
-    pub(in crate::starter) fn earlier_fault(
-        &self,
-        machine: &ClassAd,
-        world: &dyn World,
-    ) -> Option<StartFailure> {
+    pub(crate) fn earlier_fault(&self, machine: &ClassAd, world: &dyn World) -> Option<StartFailure> {
         let lacks = |name: &str| Context::new(world).my(machine).int(name).is_none();
         let unified = world.stat(UNIFIED.as_ref()).is_ok();
         self.fault(WITHOUT_ROOT)
@@ -178,12 +174,12 @@ impl GroupKnobs {
     }
 
     /// What it comes to when the job runs in a group.
-    pub(in crate::starter) fn later_fault(&self) -> Option<StartFailure> {
+    pub(crate) fn later_fault(&self) -> Option<StartFailure> {
         [POLLING, PEAK, IGNORE_CACHE].into_iter().find_map(|name| self.fault(name))
     }
 
     /// What it comes to when the job has used up its memory.
-    pub(in crate::starter) fn fault_out_of_memory(&self) -> Option<StartFailure> {
+    pub(crate) fn fault_out_of_memory(&self) -> Option<StartFailure> {
         self.fault(ALWAYS_HOLD)
     }
 

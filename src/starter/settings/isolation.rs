@@ -60,7 +60,7 @@ impl IsolationKnobs {
     }
 
     /// The groups that jobs are tracked by.
-    pub(in crate::starter) fn groups(&self) -> Result<Option<RangeInclusive<u32>>, StartFailure> {
+    pub(crate) fn groups(&self) -> Result<Option<RangeInclusive<u32>>, StartFailure> {
         let Some((least, most)) = self.tracking else { return Ok(None) };
         let wrong = |text: String| Err(StartFailure::exception(text).after_event());
         for (name, value) in [("MIN_TRACKING_GID", least), ("MAX_TRACKING_GID", most)] {
