@@ -5,7 +5,6 @@
 use bstr::{BString, ByteSlice};
 
 use super::machine::{Action, Phase, Shadow};
-use crate::classad::Context;
 use crate::job::attr;
 use crate::process::Exit;
 use crate::text::list;
@@ -18,7 +17,7 @@ type Changed = (i64, i64);
 impl Shadow<'_> {
     /// Whether the job is skipped; it is done then.
     pub(super) fn skipped(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
-        if self.local || Context::new(self.world).my(&self.ad).boolean("SkipIfDataflow") != Some(true) {
+        if self.setup.local || self.context().boolean("SkipIfDataflow") != Some(true) {
             return false;
         }
         let skipped = self.is_dataflow() == Some(true);
@@ -37,7 +36,7 @@ impl Shadow<'_> {
 
     /// Whether the last run was none.
     pub(super) fn is_skipped(&self) -> bool {
-        Context::new(self.world).my(&self.ad).boolean("DataflowJobSkipped") == Some(true)
+        self.context().boolean("DataflowJobSkipped") == Some(true)
     }
 
     /// Whether the oldest output is newer than the newest input. `None`: something that has to be there is not.
@@ -60,6 +59,6 @@ impl Shadow<'_> {
     fn changed(&self, name: &[u8]) -> Option<Changed> {
         let directory = self.string(attr::IWD).unwrap_or_default();
         let path = directory.to_path_lossy().join(name.to_path_lossy());
-        self.world.stat(&path).ok().map(|status| (status.modified, status.modified_nanos))
+        self.setup.world.stat(&path).ok().map(|status| (status.modified, status.modified_nanos))
     }
 }

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::local::End;
+use super::event::{Ended, Why};
 use super::machine::{Action, Fate, Shadow};
 use super::queue::name_of_code;
 use crate::classad::Context;
@@ -20,17 +20,10 @@ const NOT_FOUND: i64 = 1008;
 
 impl Shadow<'_> {
     /// The starter has ended.
-    pub(super) fn ended(
-        &mut self,
-        now: Now,
-        (exit, asked): (Option<Exit>, bool),
-        reason: Option<String>,
-        last: bool,
-        out: &mut Vec<Action>,
-    ) {
+    pub(super) fn ended(&mut self, now: Now, end: Ended, out: &mut Vec<Action>) {
         out.push(Action::WakeAt(None));
         let ran = self.count_time(now);
-        if !self.local {
+        if !self.setup.local {
             self.tell_of_transfers();
             self.note_end();
         }
@@ -39,38 +32,38 @@ impl Shadow<'_> {
             self.ad.set("ActivationDuration", ran);
             self.ad.set("ActivationTeardownDuration", now.epoch() - self.this_run.exited.unwrap_or(0));
         }
-        if last {
+        if end.last {
             // A person wants no further run.
-            self.until = super::machine::Until::Runs(self.runs);
+            self.setup.until = super::machine::Until::Runs(self.runs);
         }
         let fate = self.this_run.fate.take();
-        if self.local {
-            return self.ended_locally(now, fate, End { exit, asked, reason }, out);
+        if self.setup.local {
+            return self.ended_locally(now, fate, end, out);
         }
         match fate {
-            Some(Fate::Hold { reason, code, subcode }) => self.hold(now, (reason, code, subcode), out),
+            Some(Fate::Hold(why)) => self.hold(now, why, out),
             Some(Fate::Remove(reason)) => self.removed(now, &reason, out),
             Some(Fate::RemoveEvicted { reason, code }) => {
-                self.evict(now, (reason.clone(), code, 0), out);
+                self.evict(now, Why::new(reason.clone(), code), out);
                 self.removed(now, &reason, out);
             }
-            Some(Fate::Vacate { reason, code, subcode }) => {
-                self.evict(now, (reason, code, subcode), out);
+            Some(Fate::Vacate(why)) => {
+                self.evict(now, why, out);
                 self.again(now, true, out);
             }
-            Some(Fate::Failed { reason, code, subcode }) => {
-                self.evict(now, (reason.clone(), code, subcode), out);
+            Some(Fate::Failed(why)) => {
+                self.evict(now, why.clone(), out);
                 // `shouldHoldJobBasedOnCodes`
-                match code != 0 && code < 1000 && subcode > -1000 {
-                    true => self.hold(now, (reason, code, subcode), out),
+                match why.code != 0 && why.code < 1000 && why.subcode > -1000 {
+                    true => self.hold(now, why, out),
                     false => self.again(now, true, out),
                 }
             }
-            None => match exit {
-                Some(exit) if !asked => self.completed(now, exit, out),
-                None if !asked => self.lost(now, reason, out),
+            None => match end.exit {
+                Some(exit) if !end.asked => self.completed(now, exit, out),
+                None if !end.asked => self.lost(now, end.reason, out),
                 _ => {
-                    self.evict(now, ("Unspecified job interruption".into(), STARTER_SIGNALLED, 0), out);
+                    self.evict(now, Why::new("Unspecified job interruption", STARTER_SIGNALLED), out);
                     self.again(now, true, out);
                 }
             },
@@ -88,10 +81,10 @@ impl Shadow<'_> {
     /// How long the job had its slot (`update_remote_wall_clock`), added to what the queue counts.
     pub(super) fn count_time(&mut self, now: Now) -> i64 {
         let ran = self.this_run.started.map_or(0, |started| now.epoch() - started.epoch());
-        let before = Context::new(self.world).my(&self.ad).real("RemoteWallClockTime");
+        let before = self.context().real("RemoteWallClockTime");
         self.ad.set("LastRemoteWallClockTime", ran as f64);
         self.ad.set("RemoteWallClockTime", before.unwrap_or(0.0) + ran as f64);
-        let slot_time = Context::new(self.world).my(&self.ad).real("CumulativeSlotTime").unwrap_or(0.0);
+        let slot_time = self.context().real("CumulativeSlotTime").unwrap_or(0.0);
         self.ad.set("CumulativeSlotTime", slot_time + self.weight() * ran as f64);
         ran
     }
@@ -102,29 +95,31 @@ impl Shadow<'_> {
             // Why, the starter has said itself.
             out.push(Action::Tell("the starter ended without a word to the shadow".to_owned()));
         }
-        let (startd, address) = (self.slot.clone(), self.address.clone());
+        let (startd, address) = (self.setup.slot.clone(), self.setup.address.clone());
         let text = "Socket between submit and execute hosts closed unexpectedly";
         Self::log(Body::Disconnected { reason: text.into(), startd: startd.clone(), address }, out);
         let text = BString::from("Job not found at execution machine");
         Self::log(Body::ReconnectFailed { reason: text.clone(), startd }, out);
-        self.evict(now, (text, NOT_FOUND, 0), out);
+        self.evict(now, Why::new(text, NOT_FOUND), out);
         self.again(now, true, out);
     }
 
     fn table(&self) -> Option<ResourceTable> {
         // The schedd lists the slot's resources in what it hands the shadow.
-        let listed =
-            self.given.get("ProvisionedResources").or_else(|| self.slot_ad.as_ref()?.get("MachineResources"));
-        let Some(listed) = listed else { return ResourceTable::of_job(&self.ad, self.world) };
+        let listed = self
+            .given
+            .get("ProvisionedResources")
+            .or_else(|| self.setup.slot_ad.as_ref()?.get("MachineResources"));
+        let Some(listed) = listed else { return ResourceTable::of_job(&self.ad, self.setup.world) };
         let mut ad = self.ad.clone();
         ad.insert("ProvisionedResources", listed);
-        ResourceTable::of_job(&ad, self.world)
+        ResourceTable::of_job(&ad, self.setup.world)
     }
 
     fn share(&self, prefix: &str) -> Share {
         let cpu = |name: &str| {
             let name = format!("{prefix}{name}");
-            let value = Context::new(self.world).my(&self.ad).real(name);
+            let value = self.context().real(name);
             value.unwrap_or(0.0) as i64
         };
         let remote = UsageTime { user: cpu("RemoteUserCpu"), system: cpu("RemoteSysCpu") };
@@ -137,17 +132,17 @@ impl Shadow<'_> {
     }
 
     /// Event 004, and what the queue remembers of it.
-    fn evict(&mut self, now: Now, (reason, code, subcode): (BString, i64, i64), out: &mut Vec<Action>) {
-        let small = |number: i64| i32::try_from(number).unwrap_or(0);
+    fn evict(&mut self, now: Now, why: Why, out: &mut Vec<Action>) {
         let run = Share { sent: 0.0, received: 0.0, ..self.share("") };
         let body = Evicted {
-            code: (small(code), small(subcode)),
+            code: why.codes(),
             run,
-            reason: reason.clone(),
+            reason: why.reason.clone(),
             resources: self.table(),
             ..Evicted::default()
         };
         Self::log(Body::Evicted(Box::new(body)), out);
+        let Why { reason, code, subcode } = why;
         self.ad.set("VacateReason", reason);
         self.ad.set("VacateReasonCode", code);
         self.ad.set("VacateReasonSubCode", subcode);
@@ -169,7 +164,7 @@ impl Shadow<'_> {
     /// The job ran to its end: its policy says what that means.
     fn completed(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         self.count("NumJobCompletions");
-        let dumped = Context::new(self.world).my(&self.ad).boolean("JobCoreDumped");
+        let dumped = self.context().boolean("JobCoreDumped");
         if dumped == Some(true) {
             // What it would be called, wherever the job's file lies (`BaseShadow::init`, `terminateJob`).
             let id = [self.int("ClusterId"), self.int("ProcId")].map(Option::unwrap_or_default);
@@ -182,16 +177,16 @@ impl Shadow<'_> {
     /// What its policy makes of a job that has ended.
     pub(super) fn leave(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         let frozen = self.frozen(now);
-        match user_policy::periodic(&self.ad, self.knobs, &frozen) {
+        match user_policy::periodic(&self.ad, self.setup.knobs, &frozen) {
             Some(Fired::Hold { reason, code, subcode }) => {
-                return self.hold(now, (reason, code as i64, subcode), out);
+                return self.hold(now, Why { reason, code: code as i64, subcode }, out);
             }
             // It leaves the queue as one that is done (`ShadowUserPolicy::doAction`).
             Some(Fired::Remove(_)) => return self.terminated(now, exit, out),
             None => {}
         }
-        if let Some(why) = user_policy::hold_at_exit(&self.ad, self.knobs, &frozen) {
-            return self.hold(now, (why.reason, why.code as i64, why.subcode), out);
+        if let Some(why) = user_policy::hold_at_exit(&self.ad, self.setup.knobs, &frozen) {
+            return self.hold(now, why.into(), out);
         }
         if let Some(reason) = user_policy::stays_at_exit(&self.ad, &frozen) {
             let run = Share { sent: 0.0, received: 0.0, ..self.share("") };
@@ -215,7 +210,7 @@ impl Shadow<'_> {
     fn terminated(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         self.ad.set("TerminationPending", true);
         self.commit(now);
-        let real = |name: &str| Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0);
+        let real = |name: &str| self.context().real(name).unwrap_or(0.0);
         let total =
             Share { sent: real("BytesSent"), received: real("BytesRecvd"), ..self.share("Cumulative") };
         let resources = self.table();
@@ -231,7 +226,7 @@ impl Shadow<'_> {
         let since = checkpoint.max(int("JobCurrentStartDate").unwrap_or(0));
         if since > 0 {
             let ran = now.epoch() - since;
-            let slot_time = Context::new(self.world).my(&self.ad).real("CommittedSlotTime").unwrap_or(0.0);
+            let slot_time = self.context().real("CommittedSlotTime").unwrap_or(0.0);
             let committed = int("CommittedTime").unwrap_or(0);
             self.ad.set("CommittedTime", committed + ran);
             self.ad.set("CommittedSlotTime", slot_time + self.weight() * ran as f64);
@@ -246,8 +241,8 @@ impl Shadow<'_> {
 
     /// SlotWeight of the slot, as the schedd notes it at the match.
     fn weight(&self) -> f64 {
-        let weight = |ad| Context::new(self.world).my(ad).real("SlotWeight");
-        self.slot_ad.as_ref().and_then(weight).unwrap_or(1.0)
+        let weight = |ad| Context::new(self.setup.world).my(ad).real("SlotWeight");
+        self.setup.slot_ad.as_ref().and_then(weight).unwrap_or(1.0)
     }
 
     /// The job has left the queue.

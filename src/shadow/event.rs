@@ -5,6 +5,7 @@ use bstr::BString;
 use crate::classad::ClassAd;
 use crate::process::Exit;
 use crate::transfer::{Transferred, Way};
+use crate::user_policy;
 
 /// `VacateReasonCode` of a job that its schedd has vacated.
 const VACATED: i64 = 1022;
@@ -32,54 +33,73 @@ pub enum Event {
     Continued,
     /// The starter tells of an error, or only a message.
     Error {
-        /// What it says.
-        text: BString,
-        /// Hold code; 0 for none.
-        code: i64,
-        /// Its subcode.
-        subcode: i64,
+        /// What it says, with a hold code or 0 for none.
+        why: Why,
         /// False: a message.
         critical: bool,
     },
-    /// The starter has ended. How the job did, if it ran to its end.
-    Ended {
-        /// How; `None`: it was not started, or not to its end.
-        exit: Option<Exit>,
-        /// Whether somebody had asked for its end.
-        asked: bool,
-        /// Why it was not started, where nobody was told.
-        reason: Option<String>,
-        /// Whether nothing more is to be run: a person ends this.
-        last: bool,
-    },
+    /// The starter has ended.
+    Ended(Ended),
     /// A user asks for something that [`super::Shadow::refuses`] does not.
     Ordered(Order),
     /// The time of the last `WakeAt` has come.
     Timeout,
 }
 
+/// How a starter ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// How its job did; `None`: it was not started, or not to its end.
+    pub exit: Option<Exit>,
+    /// Whether somebody had asked for its end.
+    pub asked: bool,
+    /// Why it was not started, where nobody was told.
+    pub reason: Option<String>,
+    /// Whether nothing more is to be run: a person ends this.
+    pub last: bool,
+}
+
+/// Why a job is held or vacated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// HoldReason or VacateReason.
+    pub reason: BString,
+    /// Its code.
+    pub code: i64,
+    /// Its subcode.
+    pub subcode: i64,
+}
+
+impl Why {
+    /// A reason without subcode.
+    pub fn new(reason: impl Into<BString>, code: i64) -> Self {
+        Why { reason: reason.into(), code, subcode: 0 }
+    }
+
+    /// Both codes as events have them.
+    pub(super) fn codes(&self) -> (i32, i32) {
+        let small = |number: i64| i32::try_from(number).unwrap_or(0);
+        (small(self.code), small(self.subcode))
+    }
+}
+
+impl From<user_policy::Why> for Why {
+    fn from(why: user_policy::Why) -> Self {
+        Why { reason: why.reason, code: why.code as i64, subcode: why.subcode }
+    }
+}
+
 /// What a user asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Hold the job.
-    Hold {
-        /// HoldReason.
-        reason: BString,
-        /// HoldReasonCode.
-        code: i64,
-        /// HoldReasonSubCode.
-        subcode: i64,
-    },
+    Hold(Why),
     /// Remove it, for this reason.
     Remove(BString),
     /// Send it back; it is run again.
     Vacate {
         /// Why.
-        reason: BString,
-        /// VacateReasonCode.
-        code: i64,
-        /// VacateReasonSubCode.
-        subcode: i64,
+        why: Why,
         /// At once: the shadow does not wait to hear how the job ends.
         fast: bool,
     },
@@ -90,6 +110,6 @@ pub enum Order {
 impl Order {
     /// A vacate as a schedd asks for it.
     pub fn vacate(fast: bool) -> Self {
-        Order::Vacate { reason: "Job vacated by schedd".into(), code: VACATED, subcode: 0, fast }
+        Order::Vacate { why: Why::new("Job vacated by schedd", VACATED), fast }
     }
 }

@@ -5,8 +5,8 @@
 
 use bstr::BString;
 
+use super::event::{Ended, Why};
 use super::machine::{Action, Fate, Shadow};
-use crate::classad::Context;
 use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::time::Now;
@@ -16,43 +16,29 @@ use crate::user_policy::{self, Fired};
 /// Why a job is held whose log cannot be opened.
 const NO_LOG: &str = "Failed to initialize user log";
 
-/// How a starter ended.
-pub(super) struct End {
-    /// How its job did; `None`: it was not started, or not to its end.
-    pub(super) exit: Option<Exit>,
-    /// Whether somebody had asked for its end.
-    pub(super) asked: bool,
-    /// Why it was not started, where nobody was told.
-    pub(super) reason: Option<String>,
-}
-
 impl Shadow<'_> {
     /// The hold of a job whose log cannot be opened (`JICLocalSchedd::initLocalUserLog`, `BaseShadow::initUserLog`).
     pub(super) fn hold_without_log(&mut self, now: Now, out: &mut Vec<Action>) {
-        self.hold(now, (NO_LOG.into(), HoldCode::UnableToInitUserLog as i64, 0), out);
+        self.hold(now, Why::new(NO_LOG, HoldCode::UnableToInitUserLog as i64), out);
     }
 
     /// A starter of the local universe has ended.
-    pub(super) fn ended_locally(&mut self, now: Now, fate: Option<Fate>, end: End, out: &mut Vec<Action>) {
+    pub(super) fn ended_locally(&mut self, now: Now, fate: Option<Fate>, end: Ended, out: &mut Vec<Action>) {
         match fate {
-            Some(Fate::Hold { reason, code, subcode }) => {
-                self.held_locally(now, (reason, code, subcode), out);
-            }
+            Some(Fate::Hold(why)) => self.held_locally(now, why, out),
             // Any code holds it (`notifyStarterError`).
-            Some(Fate::Failed { reason, code, subcode }) if code != 0 => {
-                self.held_locally(now, (reason, code, subcode), out);
-            }
+            Some(Fate::Failed(why)) if why.code != 0 => self.held_locally(now, why, out),
             Some(Fate::Remove(reason) | Fate::RemoveEvicted { reason, .. }) => {
                 self.log_eviction(out);
                 self.removed(now, &reason, out);
             }
-            Some(Fate::Vacate { reason, code, .. }) => {
+            Some(Fate::Vacate(Why { reason, code, .. })) => {
                 // A schedd that vacates its job gives the starter no reason.
                 let of_policy =
                     code == HoldCode::JobPolicyVacate as i64 || code == HoldCode::SystemPolicyVacate as i64;
                 self.requeued_locally(now, end.exit, Some(reason).filter(|_| of_policy), out);
             }
-            Some(Fate::Failed { .. }) => self.requeued_locally(now, end.exit, None, out),
+            Some(Fate::Failed(_)) => self.requeued_locally(now, end.exit, None, out),
             None => match end.exit {
                 Some(exit) if !end.asked => self.completed_locally(now, exit, out),
                 None if !end.asked => {
@@ -68,12 +54,11 @@ impl Shadow<'_> {
     fn completed_locally(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         self.count("NumJobCompletions");
         let frozen = self.frozen(now);
-        let hold = match user_policy::periodic(&self.ad, self.knobs, &frozen) {
-            Some(Fired::Hold { reason, code, subcode }) => Some((reason, code as i64, subcode)),
+        let hold = match user_policy::periodic(&self.ad, self.setup.knobs, &frozen) {
+            Some(Fired::Hold { reason, code, subcode }) => Some(Why { reason, code: code as i64, subcode }),
             // It leaves the queue as one that is done.
             Some(Fired::Remove(_)) => return self.terminated_locally(now, exit, out),
-            None => user_policy::hold_at_exit(&self.ad, self.knobs, &frozen)
-                .map(|why| (why.reason, why.code as i64, why.subcode)),
+            None => user_policy::hold_at_exit(&self.ad, self.setup.knobs, &frozen).map(Why::from),
         };
         if let Some(hold) = hold {
             return self.held_locally(now, hold, out);
@@ -95,7 +80,7 @@ impl Shadow<'_> {
         self.done(now, out);
     }
 
-    fn held_locally(&mut self, now: Now, hold: (BString, i64, i64), out: &mut Vec<Action>) {
+    fn held_locally(&mut self, now: Now, hold: Why, out: &mut Vec<Action>) {
         self.log_eviction(out);
         self.hold(now, hold, out);
     }
@@ -130,7 +115,7 @@ impl Shadow<'_> {
 
     /// What the job used, which to its starter is the machine's own use (`getRusageFromAd`).
     fn local_share(&self) -> Share {
-        let seconds = |name: &str| Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0) as i64;
+        let seconds = |name: &str| self.context().real(name).unwrap_or(0.0) as i64;
         let local = UsageTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };
         Share { local, ..Share::default() }
     }

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::event::Event;
+use super::event::{Event, Why};
 use crate::classad::{ClassAd, Context};
 use crate::hook::Knobs;
 use crate::job::attr;
@@ -122,15 +122,15 @@ pub(super) enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// A policy holds it.
-    Hold { reason: BString, code: i64, subcode: i64 },
+    Hold(Why),
     /// A policy removes it.
     Remove(BString),
     /// Somebody removes it, for this reason and with this code of its eviction.
     RemoveEvicted { reason: BString, code: i64 },
     /// It is sent back.
-    Vacate { reason: BString, code: i64, subcode: i64 },
+    Vacate(Why),
     /// The starter told of an error.
-    Failed { reason: BString, code: i64, subcode: i64 },
+    Failed(Why),
 }
 
 /// What counts in one run of the job alone.
@@ -178,23 +178,11 @@ impl Run {
 
 /// The machine of one job.
 pub struct Shadow<'w> {
-    pub(super) world: &'w dyn World,
-    pub(super) knobs: &'w dyn Knobs,
+    pub(super) setup: Setup<'w>,
+    /// The job as the queue has it.
     pub(super) ad: ClassAd,
     /// What is other in the ad of this run.
     pub(super) given: ClassAd,
-    pub(super) slot_ad: Option<ClassAd>,
-    pub(super) slot: BString,
-    pub(super) host: String,
-    pub(super) address: BString,
-    pub(super) hook: Option<Hook>,
-    pub(super) until: Until,
-    pub(super) interval: i64,
-    pub(super) controlled: bool,
-    pub(super) local: bool,
-    pub(super) graceful: bool,
-    pub(super) no_log: bool,
-    pub(super) no_group: Option<BString>,
     pub(super) phase: Phase,
     pub(super) runs: u32,
     /// Runs that came to nothing, one after the other.
@@ -204,24 +192,11 @@ pub struct Shadow<'w> {
 
 impl<'w> Shadow<'w> {
     /// A machine that has not begun.
-    pub fn new(setup: Setup<'w>) -> Self {
+    pub fn new(mut setup: Setup<'w>) -> Self {
         Shadow {
-            world: setup.world,
-            local: setup.local,
-            graceful: setup.graceful,
-            no_log: setup.no_log,
-            no_group: setup.no_group,
-            controlled: setup.controlled,
-            knobs: setup.knobs,
-            ad: setup.ad,
+            ad: std::mem::take(&mut setup.ad),
+            setup,
             given: ClassAd::new(),
-            slot_ad: setup.slot_ad,
-            slot: setup.slot,
-            host: setup.host,
-            address: setup.address,
-            hook: setup.hook,
-            until: setup.until,
-            interval: setup.interval,
             phase: Phase::New,
             runs: 0,
             vain: 0,
@@ -254,24 +229,25 @@ impl<'w> Shadow<'w> {
             Event::JobEnded => self.job_ended(now),
             Event::Suspended(processes) => self.suspended(now, Some(processes), &mut out),
             Event::Continued => self.suspended(now, None, &mut out),
-            Event::Error { text, code, subcode, critical } => {
-                self.error((text, code, subcode), critical, &mut out);
-            }
-            Event::Ended { exit, asked, reason, last } => {
-                self.ended(now, (exit, asked), reason, last, &mut out);
-            }
+            Event::Error { why, critical } => self.error(why, critical, &mut out),
+            Event::Ended(end) => self.ended(now, end, &mut out),
             Event::Ordered(order) => self.ordered(now, order, &mut out),
             Event::Timeout => self.timeout(now, &mut out),
         }
         out
     }
 
+    /// The job as it is in the queue, for its own expressions.
+    pub(super) fn context(&self) -> Context<'_> {
+        Context::new(self.setup.world).my(&self.ad)
+    }
+
     pub(super) fn int(&self, name: &str) -> Option<i64> {
-        Context::new(self.world).my(&self.ad).int(name)
+        self.context().int(name)
     }
 
     pub(super) fn string(&self, name: &str) -> Option<BString> {
-        Context::new(self.world).my(&self.ad).string(name)
+        self.context().string(name)
     }
 
     /// One more of something that is counted.

@@ -19,7 +19,7 @@ impl Shadow<'_> {
                 Some("the job is about to leave its slot already")
             }
             (Phase::Idle { .. }, Order::Release(_) | Order::Vacate { .. }) => Some("the job is idle"),
-            (Phase::Held, Order::Hold { .. }) => Some("the job is held already"),
+            (Phase::Held, Order::Hold(_)) => Some("the job is held already"),
             (Phase::Held, Order::Vacate { .. }) => Some("the job is held"),
             (Phase::Hook, Order::Release(_)) => Some("the job is not held"),
             (Phase::New, _) => Some("the job is being prepared"),
@@ -45,11 +45,11 @@ impl Shadow<'_> {
         }
         if self.phase == Phase::Running {
             let (fate, ask) = match order {
-                Order::Hold { reason, code, subcode } => (Fate::Failed { reason, code, subcode }, Ask::Hold),
+                Order::Hold(why) => (Fate::Failed(why), Ask::Hold),
                 Order::Remove(reason) => (Fate::RemoveEvicted { reason, code: REMOVED }, Ask::Remove),
-                Order::Vacate { reason, code, subcode, fast } => {
+                Order::Vacate { why, fast } => {
                     self.this_run.deaf |= fast;
-                    (Fate::Vacate { reason, code, subcode }, Ask::Vacate)
+                    (Fate::Vacate(why), Ask::Vacate)
                 }
                 Order::Release(_) => return,
             };
@@ -68,7 +68,7 @@ impl Shadow<'_> {
             self.count_time(now);
         }
         match order {
-            Order::Hold { reason, code, subcode } => self.hold(now, (reason, code, subcode), out),
+            Order::Hold(why) => self.hold(now, why, out),
             Order::Remove(reason) => self.removed(now, &reason, out),
             Order::Release(reason) => self.release(now, reason, out),
             // No starter has seen it: there is nothing that it could be evicted from.

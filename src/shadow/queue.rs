@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
+use super::event::Why;
 use super::machine::{Action, Hook, Phase, Run, Shadow, Until};
 use super::matched::{Matched, matched};
 use crate::classad::{Context, Dialect, Value};
@@ -34,7 +35,7 @@ const LONGEST_PAUSE: u32 = 6;
 
 impl Shadow<'_> {
     pub(super) fn frozen(&self, now: Now) -> Frozen<'_> {
-        Frozen { world: self.world, now }
+        Frozen { world: self.setup.world, now }
     }
 
     pub(super) fn begin(&mut self, now: Now, out: &mut Vec<Action>) {
@@ -44,7 +45,7 @@ impl Shadow<'_> {
         if self.int("NumShadowStarts").unwrap_or(0) == 0 {
             let notes = |name: &str| self.string(name).unwrap_or_default();
             let body = Body::Submit {
-                host: self.address.clone(),
+                host: self.setup.address.clone(),
                 log_notes: notes("SubmitEventNotes"),
                 user_notes: notes("SubmitEventUserNotes"),
             };
@@ -61,11 +62,11 @@ impl Shadow<'_> {
                 "TransferInputSizeMB ({size}) is greater than MAX_TRANSFER_INPUT_MB ({most}) at submit time"
             );
             self.count("NumSystemHolds");
-            return self.hold(now, (reason.into(), INPUT_TOO_LARGE, 0), out);
+            return self.hold(now, Why::new(reason, INPUT_TOO_LARGE), out);
         }
-        if let Some(group) = &self.no_group {
+        if let Some(group) = &self.setup.no_group {
             let reason = format!("Cannot install primary group {group} from supplemental groups.");
-            return self.hold(now, (reason.into(), CANNOT_SWITCH_PRIMARY_GROUP, 0), out);
+            return self.hold(now, Why::new(reason, CANNOT_SWITCH_PRIMARY_GROUP), out);
         }
         if self.ad.contains("JobMaxRetries") && !self.ad.contains("OnExitRemove") {
             let text = "JobMaxRetries alone does nothing: condor_submit makes OnExitRemove of max_retries";
@@ -78,8 +79,8 @@ impl Shadow<'_> {
     fn too_much_input(&self, now: Now) -> Option<(i64, i64)> {
         let size = self.int("TransferInputSizeMB")?;
         let knob = || {
-            let text = self.knobs.get(b"MAX_TRANSFER_INPUT_MB")?;
-            let expr = crate::classad::Expr::parse_with(&text, Dialect::of(self.world)).ok()?;
+            let text = self.setup.knobs.get(b"MAX_TRANSFER_INPUT_MB")?;
+            let expr = crate::classad::Expr::parse_with(&text, Dialect::of(self.setup.world)).ok()?;
             Context::new(&self.frozen(now)).my(&self.ad).eval(&expr).as_int()
         };
         let most = self.int("MaxTransferInputMB").or_else(knob).filter(|most| *most >= 0)?;
@@ -94,22 +95,22 @@ impl Shadow<'_> {
         if self.ad.contains("ExecuteDirWasEncrypted") {
             self.ad.set("ExecuteDirWasEncrypted", Value::Undefined);
         }
-        if self.no_log {
+        if self.setup.no_log {
             return self.hold_without_log(now, out);
         }
-        match matched(&self.ad, self.slot_ad.as_ref(), &self.frozen(now)) {
+        match matched(&self.ad, self.setup.slot_ad.as_ref(), &self.frozen(now)) {
             Ok(Matched { given, kept }) => {
                 self.given = given;
                 self.ad.update(&kept);
             }
             Err(missing) => {
                 self.count("NumSystemHolds");
-                return self.hold(now, (missing.to_string().into(), UNSPECIFIED, 0), out);
+                return self.hold(now, Why::new(missing.to_string(), UNSPECIFIED), out);
             }
         }
         self.starts(now);
         if let Some(iwd) = self.string(attr::IWD)
-            && let Err(error) = self.world.stat(&iwd.to_path_lossy())
+            && let Err(error) = self.setup.world.stat(&iwd.to_path_lossy())
         {
             let errno = i64::from(error.raw_os_error().unwrap_or(2));
             let why = error.to_string();
@@ -117,12 +118,12 @@ impl Shadow<'_> {
             let reason = format!("Cannot access initial working directory {iwd}: {why}");
             self.count_time(now);
             self.tell_of_transfers();
-            return self.hold(now, (reason.into(), IWD_ERROR, errno), out);
+            return self.hold(now, Why { subcode: errno, ..Why::new(reason, IWD_ERROR) }, out);
         }
         if self.skipped(now, out) {
             return;
         }
-        match self.hook.clone() {
+        match self.setup.hook.clone() {
             Some(hook) => {
                 self.phase = Phase::Hook;
                 out.push(Action::Call(hook));
@@ -140,9 +141,9 @@ impl Shadow<'_> {
             self.count_time(now);
             return self.again(now, true, out);
         };
-        let read = reply::ad_prefix(&printed, Dialect::of(self.world));
+        let read = reply::ad_prefix(&printed, Dialect::of(self.setup.world));
         let said = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, &self.frozen(now));
-        let path = self.hook.as_ref().map(|hook: &Hook| hook.path.clone()).unwrap_or_default();
+        let path = self.setup.hook.as_ref().map(|hook: &Hook| hook.path.clone()).unwrap_or_default();
         if said.status == 0 {
             self.ad.update(&read.ad);
             read.ad.names().for_each(|name| drop(self.given.remove(name)));
@@ -152,14 +153,18 @@ impl Shadow<'_> {
         out.push(Action::Tell(text.to_string()));
         self.count_time(now);
         if said.status < 300 {
-            return self.hold(now, (text, HOOK_SHADOW_PREPARE_FAILURE, said.status), out);
+            return self.hold(
+                now,
+                Why { reason: text, code: HOOK_SHADOW_PREPARE_FAILURE, subcode: said.status },
+                out,
+            );
         }
         self.again(now, true, out);
     }
 
     fn run(&mut self, now: Now, out: &mut Vec<Action>) {
         self.phase = Phase::Running;
-        if !self.local {
+        if !self.setup.local {
             self.begins_activation();
         }
         let ad = self.given();
@@ -183,7 +188,7 @@ impl Shadow<'_> {
         self.ad.set("ShadowBday", now.epoch());
         self.ad.set("LastSuspensionTime", 0i64);
         self.ad.set("CurrentHosts", 1i64);
-        self.ad.set("RemoteHost", self.slot.clone());
+        self.ad.set("RemoteHost", self.setup.slot.clone());
         // Of the run before.
         ["VacateReason", "VacateReasonCode", "VacateReasonSubCode"]
             .iter()
@@ -200,21 +205,17 @@ impl Shadow<'_> {
 
     /// When policies are looked at next.
     pub(super) fn set_policy_alarm(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.interval > 0 {
-            let at = now.tick().plus(Duration::from_secs(self.interval.unsigned_abs()));
+        if self.setup.interval > 0 {
+            let at = now.tick().plus(Duration::from_secs(self.setup.interval.unsigned_abs()));
             out.push(Action::WakeAt(Some(at)));
         }
     }
 
     /// The job is held.
-    pub(super) fn hold(
-        &mut self,
-        now: Now,
-        (reason, code, subcode): (BString, i64, i64),
-        out: &mut Vec<Action>,
-    ) {
-        let small = |number: i64| i32::try_from(number).unwrap_or(0);
-        Self::log(Body::Held { reason: reason.clone(), code: small(code), subcode: small(subcode) }, out);
+    pub(super) fn hold(&mut self, now: Now, why: Why, out: &mut Vec<Action>) {
+        let (code, subcode) = why.codes();
+        Self::log(Body::Held { reason: why.reason.clone(), code, subcode }, out);
+        let Why { reason, code, subcode } = why;
         self.set_status(now, JobStatus::HELD);
         self.ad.set("HoldReason", reason);
         self.ad.set("HoldReasonCode", code);
@@ -222,8 +223,8 @@ impl Shadow<'_> {
         self.count("NumHolds");
         self.count_by("NumHoldsByReason", name_of_code(code));
         self.leave_slot();
-        match self.until {
-            Until::Done if self.controlled || (self.may_be_released() && self.interval > 0) => {
+        match self.setup.until {
+            Until::Done if self.setup.controlled || (self.may_be_released() && self.setup.interval > 0) => {
                 self.phase = Phase::Held;
                 self.set_policy_alarm(now, out);
             }
@@ -233,18 +234,18 @@ impl Shadow<'_> {
 
     fn may_be_released(&self) -> bool {
         self.ad.contains("PeriodicRelease")
-            || self.knobs.get(b"SYSTEM_PERIODIC_RELEASE").is_some()
-            || self.knobs.get(b"SYSTEM_PERIODIC_RELEASE_NAMES").is_some()
+            || self.setup.knobs.get(b"SYSTEM_PERIODIC_RELEASE").is_some()
+            || self.setup.knobs.get(b"SYSTEM_PERIODIC_RELEASE_NAMES").is_some()
     }
 
     /// Counts in a nested ad.
     pub(super) fn count_by(&mut self, attribute: &str, name: &str) {
-        let nested = Context::new(self.world).my(&self.ad).eval_attr(attribute);
+        let nested = self.context().eval_attr(attribute);
         let mut nested = match &nested {
             crate::classad::Value::Ad(ad) => (**ad).clone(),
             _ => crate::classad::ClassAd::new(),
         };
-        let count = Context::new(self.world).my(&nested).int(name).unwrap_or(0).saturating_add(1);
+        let count = Context::new(self.setup.world).my(&nested).int(name).unwrap_or(0).saturating_add(1);
         nested.set(name, count);
         self.ad.set(attribute, nested);
     }
@@ -252,7 +253,7 @@ impl Shadow<'_> {
     /// The job has no slot any more.
     pub(super) fn leave_slot(&mut self) {
         if self.ad.contains("RemoteHost") {
-            self.ad.set("LastRemoteHost", self.slot.clone());
+            self.ad.set("LastRemoteHost", self.setup.slot.clone());
             self.ad.remove("RemoteHost");
             self.ad.set("LastSuspensionTime", 0i64);
             self.ad.set("CurrentHosts", 0i64);
@@ -268,7 +269,7 @@ impl Shadow<'_> {
     pub(super) fn again(&mut self, now: Now, vain: bool, out: &mut Vec<Action>) {
         self.set_status(now, JobStatus::IDLE);
         self.leave_slot();
-        let goes_on = match self.until {
+        let goes_on = match self.setup.until {
             Until::Done | Until::Held => true,
             Until::Runs(most) => self.runs < most,
         };
@@ -280,7 +281,7 @@ impl Shadow<'_> {
         let pause = match vain {
             true => PAUSE * (1 << self.vain.min(LONGEST_PAUSE)),
             // Without an end in sight no job is run more often than once in that time: a schedd does not either.
-            false if !matches!(self.until, Until::Runs(_)) => PAUSE.saturating_sub(ran),
+            false if !matches!(self.setup.until, Until::Runs(_)) => PAUSE.saturating_sub(ran),
             // One that was not run at all would go round within one step.
             false if self.is_skipped() => PAUSE,
             false => Duration::ZERO,
@@ -296,7 +297,7 @@ impl Shadow<'_> {
 
     /// A job that stays in the queue would be run again by a pool.
     fn tell_of_tries(&self, vain: bool, out: &mut Vec<Action>) {
-        if vain || self.local {
+        if vain || self.setup.local {
             return;
         }
         let done = self.int("NumJobCompletions").unwrap_or(0);
@@ -322,10 +323,10 @@ impl Shadow<'_> {
 
     fn held_policy(&mut self, now: Now, out: &mut Vec<Action>) {
         let frozen = self.frozen(now);
-        let released = user_policy::release(&self.ad, self.knobs, &frozen);
+        let released = user_policy::release(&self.ad, self.setup.knobs, &frozen);
         let removed = match released {
             Some(_) => None,
-            None => user_policy::periodic(&self.ad, self.knobs, &frozen),
+            None => user_policy::periodic(&self.ad, self.setup.knobs, &frozen),
         };
         if let Some(user_policy::Fired::Remove(reason)) = removed {
             return self.removed(now, &reason, out);

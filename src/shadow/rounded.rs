@@ -72,14 +72,14 @@ impl Rounding {
 impl Shadow<'_> {
     /// The ad as the queue keeps it.
     pub(super) fn round(&mut self) {
-        for (name, rounding) in rounded(&self.ad, self.knobs).into_iter().flatten() {
+        for (name, rounding) in rounded(&self.ad, self.setup.knobs).into_iter().flatten() {
             round(&mut self.ad, &name, rounding);
         }
     }
 
     /// What of the knobs cannot be read, once.
     pub(super) fn tell_of_rounding(&self, out: &mut Vec<Action>) {
-        let wrong = rounded(&self.ad, self.knobs).into_iter().filter_map(Result::err);
+        let wrong = rounded(&self.ad, self.setup.knobs).into_iter().filter_map(Result::err);
         out.extend(wrong.map(Action::Tell));
     }
 }

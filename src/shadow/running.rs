@@ -3,6 +3,7 @@
 use bstr::BString;
 
 use super::ending::STARTER_ERROR;
+use super::event::Why;
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use super::reason::{improved, protocol_of};
 use crate::classad::{ClassAd, Context, Value, is_private, references};
@@ -34,7 +35,7 @@ impl Shadow<'_> {
         self.ad.set(names[0], now.epoch());
         self.ad.set(names[1], now.epoch());
         self.count(names[2]);
-        let host = if way.is_input() { self.address.clone() } else { BString::default() };
+        let host = if way.is_input() { self.setup.address.clone() } else { BString::default() };
         Self::log(Body::Transfer { step, host }, out);
     }
 
@@ -56,7 +57,7 @@ impl Shadow<'_> {
         // The last transfer of a run counts, with what earlier runs moved.
         if !(is_checkpoint && done.failure.is_some()) {
             let before = &self.this_run.moved[usize::from(!done.way.is_input())];
-            self.ad.set(stats, done.tally.stats(before, self.world));
+            self.ad.set(stats, done.tally.stats(before, self.setup.world));
         }
         let bytes = if done.failure.is_some() { 0 } else { done.tally.bytes };
         let (name, of_run) = match done.way.is_input() {
@@ -66,7 +67,7 @@ impl Shadow<'_> {
         };
         // Of a run the last transfer counts, after checkpoints too (c31 o38).
         let earlier = std::mem::replace(of_run, bytes);
-        let total = Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0);
+        let total = self.context().real(name).unwrap_or(0.0);
         self.ad.set(name, total - earlier as f64 + bytes as f64);
         if let (Way::Output, Some(_)) = (done.way, &done.failure) {
             self.note_end_without_output();
@@ -98,7 +99,7 @@ impl Shadow<'_> {
 
     /// What was moved in the runs so far.
     pub(super) fn moved_before(&self) -> [ClassAd; 2] {
-        STATS.map(|name| match Context::new(self.world).my(&self.ad).eval_attr(name) {
+        STATS.map(|name| match self.context().eval_attr(name) {
             Value::Ad(ad) => (*ad).clone(),
             _ => ClassAd::new(),
         })
@@ -145,19 +146,19 @@ impl Shadow<'_> {
     }
 
     fn execute_event(&self, scratch: &BString) -> Body {
-        let host = self.address.clone();
-        if self.local {
+        let host = self.setup.address.clone();
+        if self.setup.local {
             return Body::Execute { host, slot_name: BString::default(), properties: Vec::new() };
         }
         let mut told = ClassAd::new();
         told.set("CondorScratchDir", Value::from(scratch.clone()));
-        if let Some(slot) = &self.slot_ad {
+        if let Some(slot) = &self.setup.slot_ad {
             let more = self.string("UserLogExecuteEventAttrs").unwrap_or_default();
-            tell_of_slot(slot, &more, self.world, &mut told);
+            tell_of_slot(slot, &more, self.setup.world, &mut told);
         }
         let properties =
             told.sorted().into_iter().map(|(name, expr)| (BString::from(name), expr.unparse_old())).collect();
-        Body::Execute { host, slot_name: self.slot.clone(), properties }
+        Body::Execute { host, slot_name: self.setup.slot.clone(), properties }
     }
 
     /// The job's process has ended (`recordActivationExitExecutionTime`).
@@ -176,7 +177,7 @@ impl Shadow<'_> {
         if self.this_run.gone == Some(HoldCode::PostScriptFailed as i64) {
             return;
         }
-        match self.local {
+        match self.setup.local {
             // The starter's own ad (`notifyJobExit`).
             true => self.ad.update(update),
             false => self.take_over(update),
@@ -187,7 +188,7 @@ impl Shadow<'_> {
             return;
         }
         self.this_run.image = Some(measures);
-        if self.local {
+        if self.setup.local {
             return;
         }
         let proportional = self.int("ProportionalSetSizeKb");
@@ -213,7 +214,7 @@ impl Shadow<'_> {
 
     /// The time that the job was suspended (`RemoteResource::recordResumeEvent`). A starter alone counts none.
     fn count_suspension(&mut self, now: Now) {
-        if self.local {
+        if self.setup.local {
             return;
         }
         let int = |name: &str| self.int(name).unwrap_or(0);
@@ -228,40 +229,36 @@ impl Shadow<'_> {
     }
 
     /// An error of the starter: told at once, and what becomes of the job when it has ended.
-    pub(super) fn error(
-        &mut self,
-        (text, code, subcode): (BString, i64, i64),
-        critical: bool,
-        out: &mut Vec<Action>,
-    ) {
+    pub(super) fn error(&mut self, why: Why, critical: bool, out: &mut Vec<Action>) {
         if self.this_run.gone.is_some() {
             return;
         }
         // What a starter itself logs has no codes (`LocalUserLog::logStarterError`).
-        let told = |number: i64| if self.local { 0 } else { i32::try_from(number).unwrap_or(0) };
+        let (code, subcode) = if self.setup.local { (0, 0) } else { why.codes() };
         let body = Body::RemoteError {
             critical,
             daemon: "starter".into(),
-            host: if self.local { self.address.clone() } else { self.slot.clone() },
-            message: text.clone(),
-            code: told(code),
-            subcode: told(subcode),
+            host: if self.setup.local { self.setup.address.clone() } else { self.setup.slot.clone() },
+            message: why.reason.clone(),
+            code,
+            subcode,
         };
         Self::log(body, out);
         if !critical || self.this_run.fate.is_some() {
             return;
         }
-        if self.local {
-            self.this_run.fate = Some(Fate::Failed { reason: text, code, subcode });
+        if self.setup.local {
+            self.this_run.fate = Some(Fate::Failed(why));
             return;
         }
-        let text = [b"Error from ", &self.slot[..], b": ", &text].concat();
-        let (reason, code) = improved(&text, code, self.this_run.executing.is_some(), &self.host);
+        let Why { reason, code, subcode } = why;
+        let text = [b"Error from ", &self.setup.slot[..], b": ", &reason].concat();
+        let (reason, code) = improved(&text, code, self.this_run.executing.is_some(), &self.setup.host);
         self.this_run.protocol = protocol_of(&text, code);
         // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
         let (code, subcode) = if code == 0 { (STARTER_ERROR, 0) } else { (code, subcode) };
         self.this_run.gone = Some(code);
-        self.this_run.fate = Some(Fate::Failed { reason, code, subcode });
+        self.this_run.fate = Some(Fate::Failed(Why { reason, code, subcode }));
     }
 
     /// Policies of a job that runs. The first that fires ends it.
@@ -270,20 +267,20 @@ impl Shadow<'_> {
             return;
         }
         let mut ad = self.ad.clone();
-        let before = Context::new(self.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
+        let before = Context::new(self.setup.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
         ad.set("RemoteWallClockTime", before + self.age(now) as f64);
-        let (fate, ask) = match user_policy::while_running(&ad, self.knobs, &self.frozen(now)) {
+        let (fate, ask) = match user_policy::while_running(&ad, self.setup.knobs, &self.frozen(now)) {
             Some(Running::Vacated { reason, code, subcode }) => {
-                (Fate::Vacate { reason, code: code as i64, subcode }, Ask::Vacate)
+                (Fate::Vacate(Why { reason, code: code as i64, subcode }), Ask::Vacate)
             }
             Some(Running::Fired(Fired::Hold { reason, code, subcode })) => {
-                (Fate::Hold { reason, code: code as i64, subcode }, Ask::Hold)
+                (Fate::Hold(Why { reason, code: code as i64, subcode }), Ask::Hold)
             }
             Some(Running::Fired(Fired::Remove(reason))) => (Fate::Remove(reason), Ask::Remove),
             None => return self.set_policy_alarm(now, out),
         };
         // A starter sends its job back as if it were removed (`JICLocalSchedd::requeueJob`).
-        let ask = if self.local && ask == Ask::Vacate { Ask::Requeue } else { ask };
+        let ask = if self.setup.local && ask == Ask::Vacate { Ask::Requeue } else { ask };
         self.this_run.fate = Some(fate);
         out.push(Action::WakeAt(None));
         self.ask(ask, out);
@@ -293,7 +290,7 @@ impl Shadow<'_> {
     /// How long the job runs as policies have it: since its shadow began, in the local universe since its first start
     /// (`getJobBirthday`).
     fn age(&self, now: Now) -> i64 {
-        let first = self.int("JobStartDate").filter(|_| self.local);
+        let first = self.int("JobStartDate").filter(|_| self.setup.local);
         let born = first.or_else(|| self.this_run.started.map(|started| started.epoch()));
         born.map_or(0, |born| now.epoch() - born)
     }
@@ -301,8 +298,8 @@ impl Shadow<'_> {
     /// Asks the starter for the job's end: at once where neither the job nor the pool wants to be graceful
     /// (`jobWantsGracefulRemoval`).
     pub(super) fn ask(&self, ask: Ask, out: &mut Vec<Action>) {
-        let wish = Context::new(self.world).my(&self.ad).boolean("WantGracefulRemoval");
-        let graceful = self.local || wish.unwrap_or(self.graceful);
+        let wish = self.context().boolean("WantGracefulRemoval");
+        let graceful = self.setup.local || wish.unwrap_or(self.setup.graceful);
         out.push(Action::Ask(if graceful { ask } else { Ask::AtOnce }));
     }
 }

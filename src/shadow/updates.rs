@@ -82,7 +82,7 @@ impl Shadow<'_> {
             self.take_larger(name, update);
         }
         for (at, name) in OF_RUN.into_iter().enumerate() {
-            let told = Context::new(self.world).my(update).int(name);
+            let told = Context::new(self.setup.world).my(update).int(name);
             if let Some(told) = told.filter(|told| *told > self.this_run.space[at]) {
                 self.this_run.space[at] = told;
                 self.ad.set(name, told);
@@ -98,7 +98,7 @@ impl Shadow<'_> {
     }
 
     fn take_larger(&mut self, name: &str, update: &ClassAd) {
-        let Some(told) = Context::new(self.world).my(update).int(name) else { return };
+        let Some(told) = Context::new(self.setup.world).my(update).int(name) else { return };
         if self.int(name).is_none_or(|known| known < told) {
             self.ad.set(name, told);
         }
@@ -115,10 +115,10 @@ impl Shadow<'_> {
 
     /// Counted in whole seconds, as far as it has grown.
     fn take_time(&mut self, at: usize, (name, all): (&str, &str), update: &ClassAd) {
-        let Some(told) = Context::new(self.world).my(update).real(name) else { return };
+        let Some(told) = Context::new(self.setup.world).my(update).real(name) else { return };
         let before = self.this_run.used[at] as f64;
         if told > before {
-            let sum = Context::new(self.world).my(&self.ad).real(all).unwrap_or(0.0);
+            let sum = self.context().real(all).unwrap_or(0.0);
             self.ad.set(all, sum + told - before);
             self.this_run.used[at] = told as i64;
             self.ad.set(name, told);

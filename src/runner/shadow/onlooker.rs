@@ -6,7 +6,7 @@ use crate::classad::ClassAd;
 use crate::job::HoldCode;
 use crate::os::clock;
 use crate::runner::starter::{Companion, ControlCommand, Seen, UserLog};
-use crate::shadow::{Action, Ask, Event, Order, Shadow};
+use crate::shadow::{Action, Ask, Event, Order, Shadow, Why};
 use crate::starter::disk::ONLY_SHADOW;
 use crate::starter::{LogEvent, Request, Vacate, hold_code};
 use crate::time::{Now, Tick};
@@ -25,26 +25,41 @@ pub(super) struct Onlooker<'w> {
     /// What is to be done when no starter runs.
     pub(super) open: Vec<Action>,
     pub(super) wake_at: Option<Tick>,
+    pub(super) vacate: std::time::Duration,
+    pub(super) told: Vec<String>,
+    pub(super) run: RunSeen,
+}
+
+/// What was seen of the run under way.
+#[derive(Default)]
+pub(super) struct RunSeen {
     /// The job left because it had been asked to.
     pub(super) evicted: bool,
     /// When a job that was asked to end has to.
     pub(super) fast_at: Option<Tick>,
-    pub(super) vacate: std::time::Duration,
-    pub(super) told: Vec<String>,
-    /// The starter told of an error: its last word does not come through.
-    pub(super) failed: bool,
-    /// The starter could not upload a checkpoint: it has no last word at all.
-    pub(super) no_checkpoint: bool,
+    pub(super) last_word: LastWord,
+}
+
+/// What the queue hears of the starter's last word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LastWord {
+    /// All of it.
+    #[default]
+    Whole,
+    /// There is none, as a checkpoint could not be uploaded.
+    None,
+    /// It does not come through: the starter told of an error.
+    Lost,
 }
 
 impl Onlooker<'_> {
     /// What the queue never hears of a run whose files could not be moved: the times of standard files come with its last word
     /// (`notifyJobExit`), how full the directory is with the word before (`allJobsDone`).
     pub(super) fn unsaid(&self) -> &'static [&'static str] {
-        match (self.failed, self.no_checkpoint) {
-            (true, _) => &["StderrMtime", "StdoutMtime"],
-            (false, true) => &ONLY_SHADOW,
-            (false, false) => &[],
+        match self.run.last_word {
+            LastWord::Lost => &["StderrMtime", "StdoutMtime"],
+            LastWord::None => &ONLY_SHADOW,
+            LastWord::Whole => &[],
         }
     }
 
@@ -60,7 +75,7 @@ impl Onlooker<'_> {
                 Action::Ask(ask) => {
                     // A starter of the local universe waits for its job without end.
                     let waits = ask != Ask::AtOnce && !self.local;
-                    self.fast_at = waits.then(|| clock::tick().plus(self.vacate));
+                    self.run.fast_at = waits.then(|| clock::tick().plus(self.vacate));
                     requests.push(self.request(ask));
                 }
                 Action::Call(_) | Action::Run(_) | Action::Finish(_) => self.open.push(action),
@@ -101,19 +116,22 @@ impl Onlooker<'_> {
     /// What a command is to the queue.
     fn order(command: ControlCommand) -> Option<Order> {
         Some(match command {
-            ControlCommand::Hold(Vacate { reason, code, subcode }) => Order::Hold { reason, code, subcode },
+            ControlCommand::Hold(why) => Order::Hold(why_of(why)),
             ControlCommand::Remove(reason) => Order::Remove(reason),
             ControlCommand::Release(reason) => Order::Release(reason),
             ControlCommand::Vacate(None, fast) => Order::vacate(fast),
-            ControlCommand::Vacate(Some(Vacate { reason, code, subcode }), fast) => {
-                match (1..1000).contains(&code) {
-                    true => Order::Hold { reason, code, subcode },
-                    false => Order::Vacate { reason, code, subcode, fast },
-                }
-            }
+            ControlCommand::Vacate(Some(why), fast) => match (1..1000).contains(&why.code) {
+                true => Order::Hold(why_of(why)),
+                false => Order::Vacate { why: why_of(why), fast },
+            },
             ControlCommand::Starter(_) | ControlCommand::Status => return None,
         })
     }
+}
+
+/// What a starter is told of a vacate is what the queue keeps of it.
+fn why_of(Vacate { reason, code, subcode }: Vacate) -> Why {
+    Why { reason, code, subcode }
 }
 
 impl Companion for Onlooker<'_> {
@@ -142,40 +160,38 @@ impl Companion for Onlooker<'_> {
             Seen::Log(LogEvent::Error { failure, critical }) => {
                 // A checkpoint that could not be uploaded leaves no word of an end (c31 o39).
                 let of_checkpoint = failure.code == hold_code::FAILED_TO_CHECKPOINT;
-                self.failed |= *critical && !of_checkpoint;
-                self.no_checkpoint |= *critical && of_checkpoint;
-                Event::Error {
-                    text: failure.text.clone(),
-                    code: failure.code,
-                    subcode: failure.subcode,
-                    critical: *critical,
+                if *critical {
+                    let word = if of_checkpoint { LastWord::None } else { LastWord::Lost };
+                    self.run.last_word = self.run.last_word.max(word);
                 }
+                let why = Why { subcode: failure.subcode, ..Why::new(failure.text.clone(), failure.code) };
+                Event::Error { why, critical: *critical }
             }
             // How it ended is told when the starter has ended.
             Seen::Log(LogEvent::Evicted { .. }) => {
-                self.evicted = true;
+                self.run.evicted = true;
                 return Vec::new();
             }
             Seen::Log(LogEvent::Terminated { .. }) => return Vec::new(),
             Seen::Missed => {
                 // The schedd holds it when it hears how the starter ended (`jobExitCode` of `schedd.cpp`).
-                let reason = "Job missed deferred execution time".into();
                 let code = HoldCode::MissedDeferredExecutionTime as i64;
-                drop(self.tell(now, Event::Ordered(Order::Hold { reason, code, subcode: 0 })));
-                self.fast_at = None;
+                let why = Why::new("Job missed deferred execution time", code);
+                drop(self.tell(now, Event::Ordered(Order::Hold(why))));
+                self.run.fast_at = None;
                 return Vec::new();
             }
             Seen::Removal if !self.local => return Vec::new(),
             Seen::Removal => {
                 // A schedd has its starter remove the job by this signal; the starter has heard it.
                 drop(self.tell(now, Event::Ordered(Order::Remove("via condor_rm".into()))));
-                self.fast_at = None;
+                self.run.fast_at = None;
                 return Vec::new();
             }
             Seen::Time => {
                 let tick = now.tick();
-                if self.fast_at.is_some_and(|at| at <= tick) {
-                    self.fast_at = None;
+                if self.run.fast_at.is_some_and(|at| at <= tick) {
+                    self.run.fast_at = None;
                     return vec![Request::Fast(None)];
                 }
                 if self.wake_at.is_none_or(|at| at > tick) {
@@ -189,6 +205,6 @@ impl Companion for Onlooker<'_> {
     }
 
     fn wake_at(&self) -> Option<Tick> {
-        [self.wake_at, self.fast_at].into_iter().flatten().min()
+        [self.wake_at, self.run.fast_at].into_iter().flatten().min()
     }
 }

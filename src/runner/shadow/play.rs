@@ -9,7 +9,7 @@ use nix::libc;
 
 use super::credentials::HookCredentials;
 use super::hook::{self, Answer, Calling, GivenUp, Meanwhile};
-use super::onlooker::Onlooker;
+use super::onlooker::{LastWord, Onlooker, RunSeen};
 use crate::classad::{ClassAd, Context};
 use crate::job::attr;
 use crate::os::{self, Reactor, clock};
@@ -22,7 +22,7 @@ use crate::runner::parent::Parent;
 use crate::runner::starter::{
     self, Beside, Companion as _, ControlCommand, Finished, Plan, Reply, UserLog, command_of,
 };
-use crate::shadow::{Action, Event, Hook, Setup, Shadow};
+use crate::shadow::{Action, Ended, Event, Hook, Setup, Shadow};
 use crate::starter::{Standing, ending};
 use crate::time::{Now, Tick};
 
@@ -84,48 +84,7 @@ pub fn run<'w>(
     stream: &mut EventStream,
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Outcome> {
-    let Play { mut setup, machine, mut log, owner, environment, hook_limit, hook_credentials, .. } = play;
-    let Play { vacate, skew_us, control, parent, timeout, .. } = play;
-    let (world, quirks, local) = (setup.world, setup.quirks, setup.local);
-    let mut told = Vec::new();
-    if let Some(opened) = &mut log
-        && let Err(error) = opened.open(owner.as_ref())
-    {
-        told.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
-        // What stands in the log of all jobs is written all the same.
-        setup.no_log = true;
-    }
-    let onlooker = Onlooker {
-        shadow: Shadow::new(setup),
-        log,
-        world,
-        local,
-        scratch: BString::default(),
-        open: Vec::new(),
-        wake_at: None,
-        evicted: false,
-        fast_at: None,
-        vacate,
-        told,
-        failed: false,
-        no_checkpoint: false,
-    };
-    let mut playing = Playing {
-        onlooker,
-        machine,
-        owner,
-        environment,
-        hook_limit,
-        hook_credentials,
-        quirks,
-        skew_us,
-        control,
-        parent,
-        ends_at: timeout.map(|limit| clock::tick().plus(limit)),
-        timed_out: false,
-        last: None,
-        exit: None,
-    };
+    let mut playing = Playing::new(play);
     playing.tell(Event::Begin);
     loop {
         playing.onlooker.told.drain(..).for_each(|line| say(&line));
@@ -168,6 +127,49 @@ struct Playing<'w> {
 }
 
 impl<'w> Playing<'w> {
+    /// A job that nobody has begun to run.
+    fn new(play: Play<'w>) -> Self {
+        let Play { mut setup, machine, mut log, owner, environment, hook_limit, hook_credentials, .. } = play;
+        let Play { vacate, skew_us, control, parent, timeout, .. } = play;
+        let (world, quirks, local) = (setup.world, setup.quirks, setup.local);
+        let mut told = Vec::new();
+        if let Some(opened) = &mut log
+            && let Err(error) = opened.open(owner.as_ref())
+        {
+            told.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
+            // What stands in the log of all jobs is written all the same.
+            setup.no_log = true;
+        }
+        let onlooker = Onlooker {
+            shadow: Shadow::new(setup),
+            log,
+            world,
+            local,
+            scratch: BString::default(),
+            open: Vec::new(),
+            wake_at: None,
+            vacate,
+            told,
+            run: RunSeen::default(),
+        };
+        Playing {
+            onlooker,
+            machine,
+            owner,
+            environment,
+            hook_limit,
+            hook_credentials,
+            quirks,
+            skew_us,
+            control,
+            parent,
+            ends_at: timeout.map(|limit| clock::tick().plus(limit)),
+            timed_out: false,
+            last: None,
+            exit: None,
+        }
+    }
+
     fn now(&self) -> Now {
         let now = clock::now();
         Now { wall_us: now.wall_us.saturating_add(self.skew_us), ..now }
@@ -260,7 +262,7 @@ impl<'w> Playing<'w> {
             self.tell(Event::Updated(Box::new(provisioned)));
         }
         if self.is_late() {
-            self.tell(Event::Ended { exit: None, asked: true, reason: None, last: true });
+            self.tell(Event::Ended(Ended { asked: true, last: true, ..Ended::default() }));
             return Ok(());
         }
         // What the run before has left open is over now, and this one notes under the same number what it begins.
@@ -269,22 +271,19 @@ impl<'w> Playing<'w> {
             Ok(plan) => plan,
             Err(reason) => {
                 self.onlooker.told.push(format!("the job is not started: {reason}"));
-                self.tell(Event::Ended { exit: None, asked: false, reason: Some(reason), last: true });
+                self.tell(Event::Ended(Ended { reason: Some(reason), last: true, ..Ended::default() }));
                 return Ok(());
             }
         };
         self.onlooker.told.extend(plan.warnings);
         plan.job.timeout = self.ends_at.map(|at| at.since(clock::tick()));
         self.onlooker.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
-        self.onlooker.evicted = false;
-        self.onlooker.failed = false;
-        self.onlooker.no_checkpoint = false;
-        self.onlooker.fast_at = None;
+        self.onlooker.run = RunSeen::default();
         if let Some(held) = plan.held {
             let now = self.now();
             drop(self.onlooker.ordered(now, ControlCommand::Vacate(Some(held), false)));
-            self.onlooker.fast_at = None;
-            self.tell(Event::Ended { exit: None, asked: true, reason: None, last: false });
+            self.onlooker.run.fast_at = None;
+            self.tell(Event::Ended(Ended { asked: true, ..Ended::default() }));
             return Ok(());
         }
         let world = self.onlooker.world;
@@ -297,7 +296,7 @@ impl<'w> Playing<'w> {
         // Attributes that tell how it ended come with the job's last word.
         if let Some(outcome) = &finished.outcome {
             let mut outcome = crate::classad::format::long::parse(outcome).0;
-            if self.onlooker.failed {
+            if self.onlooker.run.last_word == LastWord::Lost {
                 // The shadow says that there is none before it holds the job (c31 o08).
                 outcome.set(attr::JOB_CORE_DUMPED, false);
             }
@@ -310,12 +309,12 @@ impl<'w> Playing<'w> {
             Standing::Ran(exit) => Some(exit),
             Standing::NotStarted => None,
         };
-        let asked = self.onlooker.evicted || finished.requested;
+        let asked = self.onlooker.run.evicted || finished.requested;
         self.exit = exit.filter(|_| !asked);
         let last = finished.requested;
         let reason = finished.not_started.clone();
         self.last = Some(finished);
-        self.tell(Event::Ended { exit, asked, reason, last });
+        self.tell(Event::Ended(Ended { exit, asked, reason, last }));
         Ok(())
     }
 
