@@ -45,34 +45,10 @@ pub struct Cleaned {
     pub ad: Option<String>,
 }
 
-fn done(line: String) -> Cleaned {
-    Cleaned { line, stays: false, ad: None }
-}
-
-fn stays(line: String) -> Cleaned {
-    Cleaned { line, stays: true, ad: None }
-}
-
 impl Cleaner {
     /// Reads what it needs.
     pub fn new(knobs: &ContainerKnobs, base: BString, group: Option<VolumeGroup>) -> Self {
         Cleaner { docker: container::docker_program(knobs).unwrap_or_default(), base, group }
-    }
-
-    /// The volume group on a file that a starter which was killed has left, where the configuration names that file.
-    fn of_group(&self, world: &dyn World, told: &mut Vec<Cleaned>) {
-        let Some(group) = self.group.as_ref().filter(|_| world.effective_uid() == 0) else { return };
-        let file = group.file.display();
-        match volume_group::remove_left(group) {
-            Ok(false) => {}
-            Ok(true) => told.push(done(format!("removed the volume group '{}' on '{file}'", group.name))),
-            Err(why) => {
-                told.push(stays(format!(
-                    "cannot remove the volume group '{}' on '{file}': {why}",
-                    group.name
-                )));
-            }
-        }
     }
 
     /// Cleans EXECUTE of what starters that are gone have left; `only` those of this one. Directories are left to the caller where
@@ -84,7 +60,29 @@ impl Cleaner {
         keeps_directories: bool,
         world: &dyn World,
     ) -> Vec<Cleaned> {
-        let mut told = Vec::new();
+        let mut cleaning = Cleaning { by: self, world, told: Vec::new() };
+        cleaning.clean(execute, only, keeps_directories);
+        cleaning.told
+    }
+}
+
+/// A cleaning under way.
+struct Cleaning<'a> {
+    by: &'a Cleaner,
+    world: &'a dyn World,
+    told: Vec<Cleaned>,
+}
+
+impl Cleaning<'_> {
+    fn done(&mut self, line: String) {
+        self.told.push(Cleaned { line, stays: false, ad: None });
+    }
+
+    fn stays(&mut self, line: String) {
+        self.told.push(Cleaned { line, stays: true, ad: None });
+    }
+
+    fn clean(&mut self, execute: &Path, only: Option<i32>, keeps_directories: bool) {
         let mut seen = Vec::new();
         let own = fs::canonicalize(execute).unwrap_or_else(|_| execute.to_owned());
         for directory in [execute, Path::new(state_file::OF_ROOT)] {
@@ -95,49 +93,55 @@ impl Cleaner {
                 match state_file::read(&path, pid) {
                     Ok(None) => seen.push(pid),
                     Ok(Some(records)) if only.is_none() && is_of_none(&records) => {
-                        self.of_nobody((&path, pid), &records, world, &mut told);
+                        self.of_nobody((&path, pid), &records);
                     }
                     Ok(Some(records)) if is_of(&records, &own) => {
-                        let before = told.len();
-                        let gone = self.of_records(pid, &records, world, &mut told);
-                        if gone && told[before..].iter().all(|one| !one.stays) {
+                        let before = self.told.len();
+                        let gone = self.of_records(pid, &records);
+                        if gone && self.told[before..].iter().all(|one| !one.stays) {
                             state_file::remove(&path);
                         }
                     }
                     // It was killed before it had made anything.
                     Ok(Some(records)) if records.is_empty() => state_file::remove(&path),
                     Ok(Some(_)) => {}
-                    Err(error) => told.push(stays(format!("'{}' is not used: {error}", path.display()))),
+                    Err(error) => self.stays(format!("'{}' is not used: {error}", path.display())),
                 }
             }
         }
         if only.is_none() {
             state_file::remove_lone_locks(Path::new(state_file::OF_ROOT));
-            self.of_group(world, &mut told);
+            self.of_group();
         }
-        self.of_directories(&own, only, &seen, keeps_directories, world, &mut told);
-        told
+        self.of_directories(&own, only, (&seen, keeps_directories));
+    }
+
+    /// The volume group on a file that a starter which was killed has left, where the configuration names that file.
+    fn of_group(&mut self) {
+        let Some(group) = self.by.group.as_ref().filter(|_| self.world.effective_uid() == 0) else { return };
+        let file = group.file.display();
+        match volume_group::remove_left(group) {
+            Ok(false) => {}
+            Ok(true) => self.done(format!("removed the volume group '{}' on '{file}'", group.name)),
+            Err(why) => {
+                self.stays(format!("cannot remove the volume group '{}' on '{file}': {why}", group.name));
+            }
+        }
     }
 
     /// Cleans up behind a starter whose EXECUTE is gone as well. Its job belongs to a queue that nobody here knows; what cannot be
     /// cleaned with this configuration may be with another.
-    fn of_nobody(
-        &self,
-        (path, pid): (&Path, i32),
-        records: &[Left],
-        world: &dyn World,
-        told: &mut Vec<Cleaned>,
-    ) {
-        let mut found = Vec::new();
-        let gone = self.of_records(pid, records, world, &mut found);
-        if gone && found.iter().all(|one| !one.stays) {
+    fn of_nobody(&mut self, (path, pid): (&Path, i32), records: &[Left]) {
+        let mut alone = Cleaning { told: Vec::new(), ..*self };
+        let gone = alone.of_records(pid, records);
+        if gone && alone.told.iter().all(|one| !one.stays) {
             state_file::remove(path);
         }
-        told.extend(found.into_iter().filter(|one| !one.stays && one.ad.is_none()));
+        self.told.extend(alone.told.into_iter().filter(|one| !one.stays && one.ad.is_none()));
     }
 
     /// Cleans up behind a starter; false where it lives, and keeps what it has.
-    fn of_records(&self, pid: i32, records: &[Left], world: &dyn World, told: &mut Vec<Cleaned>) -> bool {
+    fn of_records(&mut self, pid: i32, records: &[Left]) -> bool {
         let starter = records.iter().find_map(|record| match record {
             Left::Starter { pid: of, started, uid, .. } if *of == pid => Some((*started, *uid)),
             _ => None,
@@ -147,27 +151,27 @@ impl Cleaner {
             return false;
         }
         if let Some(job) = unfinished(records) {
-            told.push(Cleaned { ad: Some(job.ad), ..done(job.line) });
+            self.told.push(Cleaned { line: job.line, stays: false, ad: Some(job.ad) });
         }
         for record in records {
             let Left::Process { pid, started } = record else { continue };
             let there = process_table::read(*pid).filter(|one| one.started == *started && !one.is_zombie());
             if there.is_some() {
                 kill_tree(*pid);
-                told.push(done(format!("killed process {pid} of a job, with what it had started")));
+                self.done(format!("killed process {pid} of a job, with what it had started"));
             }
         }
         for record in records {
             if let (Left::TrackingGroup { gid }, Some((since, uid))) = (record, starter) {
-                kill_tracked(*gid, since, uid, told);
+                self.kill_tracked(*gid, since, uid);
             }
         }
-        self.remove_groups(records, told);
+        self.remove_groups(records);
         for record in records {
             match record {
-                Left::Container { name } => self.remove_container(pid, name, world, told),
-                Left::Volume { group, name } => remove_volume(pid, (group, name), told),
-                Left::Pull { image, own } => self.remove_half_pulled((image, own), world, told),
+                Left::Container { name } => self.remove_container(pid, name),
+                Left::Volume { group, name } => self.remove_volume(pid, (group, name)),
+                Left::Pull { image, own } => self.remove_half_pulled((image, own)),
                 _ => {}
             }
         }
@@ -177,95 +181,82 @@ impl Cleaner {
                 kill_tree(*process);
             }
             if !marked.is_empty() {
-                told.push(done(format!("killed {} processes that a job had hidden", marked.len())));
+                self.done(format!("killed {} processes that a job had hidden", marked.len()));
             }
         }
         true
     }
 
     /// One line for what is one group in several hierarchies.
-    fn remove_groups(&self, records: &[Left], told: &mut Vec<Cleaned>) {
+    fn remove_groups(&mut self, records: &[Left]) {
         let mut removed = Vec::new();
         for record in records {
             let Left::Group { directory } = record else { continue };
-            match cgroup::remove_left(directory, &self.base.to_str_lossy()) {
+            match cgroup::remove_left(directory, &self.by.base.to_str_lossy()) {
                 Ok(true) => removed.push(directory.display()),
                 Ok(false) => {}
                 Err(error) => {
                     let shown = directory.display();
-                    told.push(stays(format!("cannot remove the control group '{shown}': {error}")));
+                    self.stays(format!("cannot remove the control group '{shown}': {error}"));
                 }
             }
         }
         match removed.as_slice() {
             [] => {}
-            [one] => told.push(done(format!("removed the control group '{one}'"))),
+            [one] => self.done(format!("removed the control group '{one}'")),
             [one, others @ ..] => {
-                told.push(done(format!(
-                    "removed the control group '{one}' and {} more of its name",
-                    others.len()
-                )));
+                self.done(format!("removed the control group '{one}' and {} more of its name", others.len()));
             }
         }
     }
 
-    fn remove_container(&self, starter: i32, name: &str, world: &dyn World, told: &mut Vec<Cleaned>) {
+    fn remove_container(&mut self, starter: i32, name: &str) {
         if !is_container_of(name, starter) {
-            return told.push(stays(format!("'{name}' is no container of the starter {starter}")));
+            return self.stays(format!("'{name}' is no container of the starter {starter}"));
         }
-        if self.docker.is_empty() {
-            return told.push(stays(format!("the container '{name}' may still be there: DOCKER is not set")));
+        if self.by.docker.is_empty() {
+            return self.stays(format!("the container '{name}' may still be there: DOCKER is not set"));
         }
-        match Probing::ourselves(world).one(&container::label_call(&self.docker, name)) {
+        match Probing::ourselves(self.world).one(&container::label_call(&self.by.docker, name)) {
             Ok((Some(Exit::Code(0)), answer)) if answer.trim() == b"True" => {}
             Ok((Some(_), answer)) if no_such(&answer) => return,
             Ok((Some(Exit::Code(0)), _)) => {
-                return told
-                    .push(stays(format!("the container '{name}' does not bear the label of HTCondor")));
+                return self.stays(format!("the container '{name}' does not bear the label of HTCondor"));
             }
-            _ => return told.push(stays(format!("docker cannot be asked for the container '{name}'"))),
+            _ => return self.stays(format!("docker cannot be asked for the container '{name}'")),
         }
-        match Probing::ourselves(world).one(&container::remove_call(&self.docker, name)) {
-            Ok((Some(Exit::Code(0)), _)) => told.push(done(format!("removed the container '{name}'"))),
+        match Probing::ourselves(self.world).one(&container::remove_call(&self.by.docker, name)) {
+            Ok((Some(Exit::Code(0)), _)) => self.done(format!("removed the container '{name}'")),
             Ok((Some(_), answer)) if no_such(&answer) => {}
-            _ => told.push(stays(format!("cannot remove the container '{name}'"))),
+            _ => self.stays(format!("cannot remove the container '{name}'")),
         }
     }
 
     /// An image that was not there when it began to be pulled, and that never became one of ours. One that has our name by
     /// now belongs to the images that are kept for further jobs.
-    fn remove_half_pulled(&self, (image, own): (&str, &str), world: &dyn World, told: &mut Vec<Cleaned>) {
-        if self.docker.is_empty() || image.starts_with('-') {
-            return told
-                .push(stays(format!("the image '{image}' may still be there: docker cannot be asked")));
+    fn remove_half_pulled(&mut self, (image, own): (&str, &str)) {
+        if self.by.docker.is_empty() || image.starts_with('-') {
+            return self.stays(format!("the image '{image}' may still be there: docker cannot be asked"));
         }
         let Ok((Some(Exit::Code(0)), answer)) =
-            Probing::ourselves(world).one(&container::all_images_call(&self.docker))
+            Probing::ourselves(self.world).one(&container::all_images_call(&self.by.docker))
         else {
-            return told.push(stays(format!("docker cannot be asked for the image '{image}'")));
+            return self.stays(format!("docker cannot be asked for the image '{image}'"));
         };
         let images = container::parse_images(&answer);
         let is_there = |name: &str| images.iter().any(|one| one.name == name);
         if !is_there(image) || is_there(own) {
             return;
         }
-        match Probing::ourselves(world).one(&container::untag_call(&self.docker, image)) {
+        match Probing::ourselves(self.world).one(&container::untag_call(&self.by.docker, image)) {
             Ok((Some(Exit::Code(0)), _)) => {
-                told.push(done(format!("removed the image '{image}', which was being pulled for a job")));
+                self.done(format!("removed the image '{image}', which was being pulled for a job"));
             }
-            _ => told.push(stays(format!("cannot remove the image '{image}', which was being pulled"))),
+            _ => self.stays(format!("cannot remove the image '{image}', which was being pulled")),
         }
     }
 
-    fn of_directories(
-        &self,
-        execute: &Path,
-        only: Option<i32>,
-        in_use: &[i32],
-        keeps: bool,
-        world: &dyn World,
-        told: &mut Vec<Cleaned>,
-    ) {
+    fn of_directories(&mut self, execute: &Path, only: Option<i32>, (in_use, keeps): (&[i32], bool)) {
         for entry in fs::read_dir(execute).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(pid) = starter_of(&name) else { continue };
@@ -276,10 +267,10 @@ impl Cleaner {
             }
             let kind = entry.file_type().ok();
             if kind.is_some_and(|kind| kind.is_dir()) {
-                unmount(&path, told);
+                self.unmount(&path);
             }
             if name.ends_with(".recover") && kind.is_some_and(|kind| kind.is_file()) {
-                self.of_recovery(pid, &path, world, told);
+                self.of_recovery(pid, &path);
             }
             if name.ends_with(".left.lock") && !path.with_extension("").exists() {
                 // A starter that was killed while it removed the two.
@@ -288,8 +279,8 @@ impl Cleaner {
             if name.ends_with(".disk") {
                 match volume::detach(&path) {
                     Ok(0) => {}
-                    Ok(_) => told.push(done(format!("detached the loop device of '{}'", path.display()))),
-                    Err(why) => told.push(stays(format!("'{}': {why}", path.display()))),
+                    Ok(_) => self.done(format!("detached the loop device of '{}'", path.display())),
+                    Err(why) => self.stays(format!("'{}': {why}", path.display())),
                 }
             }
             if keeps || name.ends_with(".left") || name.ends_with(".left.lock") {
@@ -297,27 +288,77 @@ impl Cleaner {
             }
             let remains = tree::remove_tree(&path);
             if remains.is_empty() {
-                told.push(done(format!("removed '{}'", path.display())));
+                self.done(format!("removed '{}'", path.display()));
             }
-            told.extend(
-                remains
-                    .iter()
-                    .map(|left| stays(format!("cannot remove '{}': {}", left.path.display(), left.error))),
-            );
+            for left in remains {
+                self.stays(format!("cannot remove '{}': {}", left.path.display(), left.error));
+            }
         }
     }
 
     /// The file that 25.14 writes as well; whoever owns it can only have named a container of that starter that bears the label.
-    fn of_recovery(&self, pid: i32, path: &Path, world: &dyn World, told: &mut Vec<Cleaned>) {
+    fn of_recovery(&mut self, pid: i32, path: &Path) {
         let Ok(text) = crate::os::files::read_plain(path, 64 * 1024) else { return };
         if let Some(name) = container_of_recovery(&text) {
-            let before = told.len();
-            self.remove_container(pid, &name, world, told);
+            self.remove_container(pid, &name);
             // It was told of its state file.
-            let mut known = told[..before].to_vec();
-            known.extend(told.split_off(before));
-            known.dedup();
-            *told = known;
+            self.told.dedup();
+        }
+    }
+
+    /// A logical volume, once nothing is mounted from it; one that is not there is gone already.
+    fn remove_volume(&mut self, starter: i32, (group, name): (&str, &str)) {
+        let Some(volume) = LogicalVolume::left(group, name, starter) else {
+            return self.stays(format!("'{group}/{name}' is no volume of the starter {starter}"));
+        };
+        // 25.14 looks for the device that encrypts, too.
+        let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
+        let volume = volume.encrypting(encrypted);
+        let device = volume.device();
+        let of_it = |mount: &&mounts::Mount| mount.source.to_path_lossy() == device.as_path();
+        for mount in mounts::list().iter().filter(of_it) {
+            self.told_of_mount(&mount.target, mounts::unmount(mount));
+        }
+        if fs::symlink_metadata(&device).is_err() {
+            return;
+        }
+        match volume::remove_logical(&volume) {
+            Ok(()) => self.done(format!("removed the logical volume '{group}/{name}'")),
+            Err(why) => self.stays(format!("cannot remove the logical volume '{group}/{name}': {why}")),
+        }
+    }
+
+    /// Kills what is in a group that only one job's processes had: an account's own, and not older than the starter.
+    fn kill_tracked(&mut self, gid: u32, since: u64, uid: u32) {
+        let tracked: Vec<i32> = process_table::pids()
+            .filter(|pid| {
+                process_table::owner(*pid) == Some(uid) && process_table::groups(*pid).contains(&gid)
+            })
+            .filter(|pid| {
+                process_table::read(*pid).is_some_and(|one| one.started >= since && !one.is_zombie())
+            })
+            .collect();
+        tracked.iter().copied().for_each(kill_tree);
+        if !tracked.is_empty() {
+            self.done(format!(
+                "killed {} processes of the group {gid}, which a job had for itself",
+                tracked.len()
+            ));
+        }
+    }
+
+    /// Takes away what is mounted on a directory and below it.
+    fn unmount(&mut self, below: &Path) {
+        for (target, result) in mounts::unmount_below(below) {
+            self.told_of_mount(&target, result);
+        }
+    }
+
+    fn told_of_mount(&mut self, target: &Path, result: nix::Result<()>) {
+        let target = target.display();
+        match result {
+            Ok(()) => self.done(format!("unmounted '{target}'")),
+            Err(errno) => self.stays(format!("cannot unmount '{target}': {errno}")),
         }
     }
 }
@@ -345,28 +386,6 @@ pub fn is_gone(path: &Path, pid: i32) -> bool {
     match (made, process.started_at()) {
         (Ok(made), Some(started)) => made + A_MOMENT < started && !works_there(),
         _ => false,
-    }
-}
-
-/// A logical volume, once nothing is mounted from it; one that is not there is gone already.
-fn remove_volume(starter: i32, (group, name): (&str, &str), told: &mut Vec<Cleaned>) {
-    let Some(volume) = LogicalVolume::left(group, name, starter) else {
-        return told.push(stays(format!("'{group}/{name}' is no volume of the starter {starter}")));
-    };
-    // 25.14 looks for the device that encrypts, too.
-    let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
-    let volume = volume.encrypting(encrypted);
-    let device = volume.device();
-    let of_it = |mount: &&mounts::Mount| mount.source.to_path_lossy() == device.as_path();
-    for mount in mounts::list().iter().filter(of_it) {
-        told_of_mount(&mount.target, mounts::unmount(mount), told);
-    }
-    if fs::symlink_metadata(&device).is_err() {
-        return;
-    }
-    match volume::remove_logical(&volume) {
-        Ok(()) => told.push(done(format!("removed the logical volume '{group}/{name}'"))),
-        Err(why) => told.push(stays(format!("cannot remove the logical volume '{group}/{name}': {why}"))),
     }
 }
 
@@ -418,36 +437,6 @@ fn lives_on(pid: i32, started: u64) -> bool {
         std::thread::sleep(Duration::from_millis(1));
     }
     lives()
-}
-
-/// Kills what is in a group that only one job's processes had: an account's own, and not older than the starter.
-fn kill_tracked(gid: u32, since: u64, uid: u32, told: &mut Vec<Cleaned>) {
-    let tracked: Vec<i32> = process_table::pids()
-        .filter(|pid| process_table::owner(*pid) == Some(uid) && process_table::groups(*pid).contains(&gid))
-        .filter(|pid| process_table::read(*pid).is_some_and(|one| one.started >= since && !one.is_zombie()))
-        .collect();
-    tracked.iter().copied().for_each(kill_tree);
-    if !tracked.is_empty() {
-        told.push(done(format!(
-            "killed {} processes of the group {gid}, which a job had for itself",
-            tracked.len()
-        )));
-    }
-}
-
-/// Takes away what is mounted on a directory and below it.
-fn unmount(below: &Path, told: &mut Vec<Cleaned>) {
-    for (target, result) in mounts::unmount_below(below) {
-        told_of_mount(&target, result, told);
-    }
-}
-
-fn told_of_mount(target: &Path, result: nix::Result<()>, told: &mut Vec<Cleaned>) {
-    let target = target.display();
-    told.push(match result {
-        Ok(()) => done(format!("unmounted '{target}'")),
-        Err(errno) => stays(format!("cannot unmount '{target}': {errno}")),
-    });
 }
 
 #[cfg(test)]
