@@ -42,6 +42,18 @@ pub struct CronSurroundings {
     pub quirks: Quirks,
 }
 
+/// What a runner works with just now.
+pub struct CronMoment<'a> {
+    /// Who starts and signals programs.
+    pub reactor: &'a mut Reactor,
+    /// What time it is.
+    pub now: Now,
+    /// Whether a job may start.
+    pub may_start: &'a MayStart<'a>,
+    /// What is outside.
+    pub world: &'a dyn World,
+}
+
 /// What there is to tell.
 #[derive(Clone, Debug)]
 pub enum CronNotice {
@@ -176,16 +188,12 @@ impl CronRunner {
     }
 
     /// The configuration was read, for the first time or again.
-    #[allow(clippy::too_many_arguments, reason = "the configuration, and what every step needs")]
     pub fn configure(
         &mut self,
-        reactor: &mut Reactor,
-        now: Now,
         jobs: Vec<CronJob>,
         max_load: f64,
         auto_publish: AutoPublish,
-        may_start: &MayStart<'_>,
-        world: &dyn World,
+        at: &mut CronMoment<'_>,
     ) {
         self.auto_publish = auto_publish;
         let prefixes: Vec<(BString, BString)> =
@@ -196,26 +204,20 @@ impl CronRunner {
             self.outputs.entry(name).or_insert_with(fresh).set_prefix(&prefix);
         }
         let before: Vec<CronJob> = jobs.clone();
-        self.step(reactor, now, CronEvent::Configured { jobs, max_load }, may_start, world);
+        self.step(CronEvent::Configured { jobs, max_load }, at);
         self.ads.configure(&before);
     }
 
     /// Lets the machine know of something that is no event of the reactor.
-    pub fn step(
-        &mut self,
-        reactor: &mut Reactor,
-        now: Now,
-        event: CronEvent,
-        may_start: &MayStart<'_>,
-        world: &dyn World,
-    ) {
-        let mut actions: VecDeque<CronAction> = self.schedule.step(now, event, may_start).into();
+    pub fn step(&mut self, event: CronEvent, at: &mut CronMoment<'_>) {
+        let mut actions: VecDeque<CronAction> = self.schedule.step(at.now, event, at.may_start).into();
         while let Some(action) = actions.pop_front() {
             match action {
                 CronAction::Start { name, run } => {
-                    if let Err(reason) = self.start(reactor, now, &name, run, world) {
+                    if let Err(reason) = self.start(&name, run, at) {
                         self.told.push_back(CronNotice::NotStarted { name, reason });
-                        actions.extend(self.schedule.step(now, CronEvent::NotStarted(run), may_start));
+                        let event = CronEvent::NotStarted(run);
+                        actions.extend(self.schedule.step(at.now, event, at.may_start));
                     }
                 }
                 CronAction::Signal { run, signal } => {
@@ -223,7 +225,7 @@ impl CronRunner {
                     else {
                         continue;
                     };
-                    reactor.kill(child, signal, Whom::Process);
+                    at.reactor.kill(child, signal, Whom::Process);
                     self.told.push_back(CronNotice::Signalled { name: running.name.clone(), signal });
                 }
                 CronAction::Dropped { name } => {
@@ -236,26 +238,19 @@ impl CronRunner {
         }
     }
 
-    fn start(
-        &mut self,
-        reactor: &mut Reactor,
-        now: Now,
-        name: &BString,
-        run: CronRun,
-        world: &dyn World,
-    ) -> Result<(), String> {
+    fn start(&mut self, name: &BString, run: CronRun, at: &mut CronMoment<'_>) -> Result<(), String> {
         let Some(job) = self.schedule.job(name) else { return Ok(()) };
-        let spec = self.child(job, now, world);
+        let spec = self.child(job, at.now, at.world);
         if let Some(output) = self.outputs.get_mut(name) {
             output.begin();
         }
-        let child = reactor.spawn(spec).map_err(|error| match error.interpreter {
+        let child = at.reactor.spawn(spec).map_err(|error| match error.interpreter {
             Some(_) => error.to_string(),
             None => format!("{error}: {}", error.reason()),
         })?;
-        let pid = reactor.pid(child).unwrap_or_default();
+        let pid = at.reactor.pid(child).unwrap_or_default();
         self.told.push_back(CronNotice::Started { name: name.clone(), pid });
-        let running = Running { run, name: name.clone(), began: now, stderr: Vec::new() };
+        let running = Running { run, name: name.clone(), began: at.now, stderr: Vec::new() };
         self.running.insert(child, running);
         Ok(())
     }
@@ -298,18 +293,11 @@ impl CronRunner {
     }
 
     /// Takes an event of the reactor; those of other children are given back.
-    pub fn take(
-        &mut self,
-        reactor: &mut Reactor,
-        now: Now,
-        event: Event,
-        may_start: &MayStart<'_>,
-        world: &dyn World,
-    ) -> Option<Event> {
+    pub fn take(&mut self, event: Event, at: &mut CronMoment<'_>) -> Option<Event> {
         match event {
             Event::Piece { child, stream, bytes } if self.running.contains_key(&child) => {
                 match stream {
-                    Stream::Stdout => self.printed(child, &bytes, false, now, world),
+                    Stream::Stdout => self.printed(child, Some(&bytes), at),
                     Stream::Stderr => {
                         if let Some(running) = self.running.get_mut(&child) {
                             let room = STDERR_KEPT.saturating_sub(running.stderr.len());
@@ -320,29 +308,29 @@ impl CronRunner {
                 None
             }
             Event::Exited { child, exit, left_behind, .. } if self.running.contains_key(&child) => {
-                self.printed(child, b"", true, now, world);
+                self.printed(child, None, at);
                 let Running { run, name, began, stderr } = self.running.remove(&child)?;
-                let took = now.tick().since(began.tick());
+                let took = at.now.tick().since(began.tick());
                 self.told.push_back(CronNotice::Ended { name, exit, took, stderr, left_behind });
-                self.step(reactor, now, CronEvent::Ended(run), may_start, world);
+                self.step(CronEvent::Ended(run), at);
                 None
             }
             other => Some(other),
         }
     }
 
-    /// Takes output in, and publishes the blocks that it completes.
-    fn printed(&mut self, child: ChildId, bytes: &[u8], at_end: bool, now: Now, world: &dyn World) {
+    /// Takes output in, or its end, and publishes the blocks that it completes.
+    fn printed(&mut self, child: ChildId, bytes: Option<&[u8]>, at: &CronMoment<'_>) {
         let Some(running) = self.running.get(&child) else { return };
         // What the processes of dropped jobs print is lost.
         let Some(job) = self.schedule.job_of(running.run).cloned() else { return };
         let Some(output) = self.outputs.get_mut(&running.name) else { return };
-        let mut blocks = output.take(bytes);
+        let mut blocks = output.take(bytes.unwrap_or_default());
         if output.has_overflown() {
             self.told.push_back(CronNotice::TooLarge { name: job.name.clone() });
         }
         // One that was ended by KILL is started again before its unfinished block would count (p80).
-        if at_end && !self.schedule.begins_anew(running.run) {
+        if bytes.is_none() && !self.schedule.begins_anew(running.run) {
             blocks.extend(output.finish());
             if !output.rest().is_empty() {
                 let line = output.rest().into();
@@ -352,13 +340,13 @@ impl CronRunner {
         for block in blocks {
             let published = match self.surroundings.manager {
                 CronManager::Startd | CronManager::Benchmarks => {
-                    self.ads.publish(&job, &block, self.auto_publish, now, world)
+                    self.ads.publish(&job, &block, self.auto_publish, at.now, at.world)
                 }
-                CronManager::Schedd => self.ads.publish_untagged(&job, &block, now),
+                CronManager::Schedd => self.ads.publish_untagged(&job, &block, at.now),
             };
             self.told.push_back(CronNotice::Published { job: job.name.clone(), block: published });
             // Nothing is started by a block.
-            self.schedule.step(now, CronEvent::Published(running.run), &|_| true);
+            self.schedule.step(at.now, CronEvent::Published(running.run), &|_| true);
         }
     }
 }

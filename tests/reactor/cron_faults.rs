@@ -8,7 +8,7 @@ use htc_hooks::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
 use htc_hooks::os::{Event, RealWorld, clock};
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::cron::{CronNotice, CronRunner, CronSurroundings};
+use htc_hooks::runner::cron::{CronMoment, CronNotice, CronRunner, CronSurroundings};
 use htc_hooks::runner::hook_environment::HookEnvironment;
 use htc_hooks::slot::cron_schedule::CronEvent;
 use htc_hooks::world::World;
@@ -44,8 +44,9 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
     let mut job = CronJob::new(b"X", path.as_os_str().as_bytes());
     job.mode = CronMode::OneShot;
     let anything = |_: &CronJob| true;
-    let reactor = &mut sandbox.reactor;
-    runner.configure(reactor, world.now(), vec![job], 1.0, AutoPublish::Never, &anything, &world);
+    let now = world.now();
+    let at = &mut CronMoment { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
+    runner.configure(vec![job], 1.0, AutoPublish::Never, at);
     let mut ran = Ran::default();
     let until = clock::tick().plus(patience);
     let mut deadline = until;
@@ -69,19 +70,20 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
             break;
         }
         deadline = runner.next_wake().unwrap_or(deadline);
-        match sandbox.reactor.next(Some(deadline)).unwrap() {
+        let event = sandbox.reactor.next(Some(deadline)).unwrap();
+        let now = world.now();
+        let at = &mut CronMoment { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
+        match event {
             Event::Timeout if ran.ended => {
-                let now = world.now();
-                runner.step(&mut sandbox.reactor, now, CronEvent::TimePasses, &anything, &world);
+                runner.step(CronEvent::TimePasses, at);
                 deadline = clock::tick().plus(LONG);
             }
             Event::Timeout => {
                 ran.ended = true;
-                let event = CronEvent::ShutDown { fast: false };
-                runner.step(&mut sandbox.reactor, world.now(), event, &anything, &world);
+                runner.step(CronEvent::ShutDown { fast: false }, at);
                 deadline = clock::tick().plus(LONG);
             }
-            event => drop(runner.take(&mut sandbox.reactor, world.now(), event, &anything, &world)),
+            event => drop(runner.take(event, at)),
         }
     }
     sandbox.reactor.kill_all(Duration::ZERO);

@@ -11,7 +11,7 @@ use crate::classad::{ClassAd, Context};
 use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
 use crate::os::{Event, Reactor, RealWorld, clock};
 use crate::process::ChildSpec;
-use crate::runner::cron::{CronNotice, CronRunner, CronSurroundings};
+use crate::runner::cron::{CronMoment, CronNotice, CronRunner, CronSurroundings};
 use crate::slot::cron_ads::CronAds;
 use crate::slot::cron_schedule::{CronEvent, CronNote, CronSchedule};
 use crate::time::{Now, Tick};
@@ -265,27 +265,37 @@ impl<'a> CronPlay<'a> {
         for job in list.jobs.iter().filter(|job| job.mode == CronMode::OnDemand && !demanded) {
             told(self, &PlayEvent::OnDemand(job.name.clone()));
         }
+        self.with_runner(|runner, at| {
+            runner.configure(list.jobs, list.max_load, list.auto_publish, at);
+            if demanded {
+                runner.step(CronEvent::Demanded, at);
+            }
+        });
+    }
+
+    /// Has the runner do something.
+    fn with_runner<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronMoment<'_>) -> T) -> T {
         let (daemon, now) = (self.daemon_ad(), self.now());
         let CronPlay { runner, reactor, started, plan, world, manager, .. } = self;
-        let may_start = |job: &CronJob| may_start(job, *manager, &daemon, (started, plan), world);
-        runner.configure(reactor, now, list.jobs, list.max_load, list.auto_publish, &may_start, *world);
-        if demanded {
-            runner.step(reactor, now, CronEvent::Demanded, &may_start, *world);
-        }
+        let may_start = |job: &CronJob| {
+            let wanted = plan.seconds.is_none().then(|| wanted(job, *manager, plan));
+            let mut started = started.borrow_mut();
+            let count = started.entry(job.name.clone()).or_default();
+            let starts = wanted.is_none_or(|wanted| *count < wanted)
+                // The schedd reads CONDITION and never evaluates it.
+                && (*manager != CronManager::Startd || holds(job, &daemon, *world));
+            *count += u64::from(starts);
+            starts
+        };
+        act(runner, &mut CronMoment { reactor, now, may_start: &may_start, world: *world })
     }
 
     fn step(&mut self, event: CronEvent) {
-        let (daemon, now) = (self.daemon_ad(), self.now());
-        let CronPlay { runner, reactor, started, plan, world, manager, .. } = self;
-        let may_start = |job: &CronJob| may_start(job, *manager, &daemon, (started, plan), world);
-        runner.step(reactor, now, event, &may_start, *world);
+        self.with_runner(|runner, at| runner.step(event, at));
     }
 
     fn take(&mut self, event: Event) {
-        let (daemon, now) = (self.daemon_ad(), self.now());
-        let CronPlay { runner, reactor, started, plan, world, manager, .. } = self;
-        let may_start = |job: &CronJob| may_start(job, *manager, &daemon, (started, plan), world);
-        runner.take(reactor, now, event, &may_start, *world);
+        self.with_runner(|runner, at| runner.take(event, at));
     }
 
     /// What CONDITION is evaluated in.
@@ -346,26 +356,8 @@ fn wanted(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
     }
 }
 
-/// CONDITION of the job, and whether it was started often enough; counts what is let start.
-fn may_start(
-    job: &CronJob,
-    manager: CronManager,
-    daemon: &ClassAd,
-    (started, plan): (&RefCell<BTreeMap<BString, u64>>, &CronPlan),
-    world: &RealWorld,
-) -> bool {
-    let mut started = started.borrow_mut();
-    let count = started.entry(job.name.clone()).or_default();
-    if plan.seconds.is_none() && *count >= wanted(job, manager, plan) {
-        return false;
-    }
-    // The schedd reads CONDITION and never evaluates it.
-    let holds = match &job.condition {
-        Some(condition) if manager == CronManager::Startd => {
-            Context::new(world).my(daemon).eval(condition).truth() == Some(true)
-        }
-        _ => true,
-    };
-    *count += u64::from(holds);
-    holds
+/// Whether CONDITION permits the job to start.
+fn holds(job: &CronJob, daemon: &ClassAd, world: &RealWorld) -> bool {
+    let condition = job.condition.as_ref();
+    condition.is_none_or(|it| Context::new(world).my(daemon).eval(it).truth() == Some(true))
 }

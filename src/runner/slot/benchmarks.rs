@@ -2,6 +2,7 @@
 
 use super::live::Live;
 use crate::os::{self, clock};
+use crate::runner::cron::{CronMoment, CronRunner};
 use crate::slot::cron_schedule::CronEvent;
 use crate::slot::{Event, Shutdown};
 
@@ -9,10 +10,20 @@ impl Live<'_> {
     /// The configuration was read, for the first time or again.
     pub(super) fn configure_benchmarks(&mut self) {
         let settings = self.machine.benchmark_settings().clone();
-        let (world, publish) = (self.options.world.clone(), self.machine.cron_settings().auto_publish);
-        let (now, reactor) = (clock::now(), &mut self.reactor);
+        let publish = self.machine.cron_settings().auto_publish;
         let (jobs, load) = (settings.jobs, settings.max_load);
-        self.benchmarks.configure(reactor, now, jobs, load, publish, &|_| false, &*world);
+        self.with_benchmarks(false, |benchmarks, at| benchmarks.configure(jobs, load, publish, at));
+    }
+
+    /// Has the benchmarks do something; whether they may start.
+    fn with_benchmarks<T>(
+        &mut self,
+        may_start: bool,
+        act: impl FnOnce(&mut CronRunner, &mut CronMoment<'_>) -> T,
+    ) -> T {
+        let (reactor, world) = (&mut self.reactor, &*self.options.world);
+        let at = &mut CronMoment { reactor, now: clock::now(), may_start: &|_| may_start, world };
+        act(&mut self.benchmarks, at)
     }
 
     /// All are to run. None of them begins while cron jobs run, and none of those while benchmarks do
@@ -30,9 +41,8 @@ impl Live<'_> {
     }
 
     fn benchmark_step(&mut self, event: CronEvent) {
-        let world = self.options.world.clone();
         let quiet = self.cron.alive() == 0;
-        self.benchmarks.step(&mut self.reactor, clock::now(), event, &|_| quiet, &*world);
+        self.with_benchmarks(quiet, |benchmarks, at| benchmarks.step(event, at));
         self.benchmarks_told();
     }
 
@@ -41,9 +51,8 @@ impl Live<'_> {
         if self.benchmarks.alive() == 0 {
             return Some(event);
         }
-        let world = self.options.world.clone();
         let quiet = self.cron.alive() == 0;
-        let rest = self.benchmarks.take(&mut self.reactor, clock::now(), event, &|_| quiet, &*world);
+        let rest = self.with_benchmarks(quiet, |benchmarks, at| benchmarks.take(event, at));
         self.benchmarks_told();
         rest
     }

@@ -7,10 +7,10 @@ use super::running_hook::STDERR_SHOWN;
 use crate::classad::{ClassAd, Context};
 use crate::hook::cron_job::CronJob;
 use crate::os::{self, clock};
-use crate::runner::cron::CronNotice;
+use crate::runner::cron::{CronMoment, CronNotice, CronRunner};
 use crate::runner::events::{Event as StreamEvent, Kind, exit_words};
 use crate::slot::cron_schedule::{CronEvent, CronNote};
-use crate::slot::{Event, Shutdown, SlotKey};
+use crate::slot::{CronSettings, Event, Shutdown, SlotKey};
 use crate::world::World;
 
 /// Whether a job's CONDITION permits it to start now; `daemon` is there when any job has one. No cron job starts while the
@@ -23,27 +23,32 @@ fn may_start(job: &CronJob, daemon: Option<&ClassAd>, world: &dyn World) -> bool
 impl Live<'_> {
     /// What conditions are evaluated in, if there are any.
     fn condition_ad(&self) -> Option<ClassAd> {
-        let any = self.machine.cron_settings().jobs.iter().any(|job| job.condition.is_some());
-        any.then(|| self.machine.daemon_ad())
+        self.has_conditions().then(|| self.machine.daemon_ad())
+    }
+
+    fn has_conditions(&self) -> bool {
+        self.machine.cron_settings().jobs.iter().any(|job| job.condition.is_some())
+    }
+
+    /// Has the cron jobs do something.
+    fn with_cron<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronMoment<'_>) -> T) -> T {
+        let (daemon, world) = (self.condition_ad(), self.options.world.clone());
+        let measured = self.benchmarks.alive() > 0;
+        let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
+        let reactor = &mut self.reactor;
+        let at = &mut CronMoment { reactor, now: clock::now(), may_start: &may_start, world: &*world };
+        act(&mut self.cron, at)
     }
 
     /// The configuration was read, for the first time or again.
     pub(super) fn configure_cron(&mut self) {
-        let settings = self.machine.cron_settings().clone();
-        let (daemon, world) = (self.condition_ad(), self.options.world.clone());
-        let measured = self.benchmarks.alive() > 0;
-        let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
-        let (now, reactor) = (clock::now(), &mut self.reactor);
-        let (jobs, load, publish) = (settings.jobs, settings.max_load, settings.auto_publish);
-        self.cron.configure(reactor, now, jobs, load, publish, &may_start, &*world);
+        let CronSettings { jobs, max_load, auto_publish, .. } = self.machine.cron_settings().clone();
+        self.with_cron(|cron, at| cron.configure(jobs, max_load, auto_publish, at));
         self.cron_told();
     }
 
     pub(super) fn cron_step(&mut self, event: CronEvent) {
-        let (daemon, world) = (self.condition_ad(), self.options.world.clone());
-        let measured = self.benchmarks.alive() > 0;
-        let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
-        self.cron.step(&mut self.reactor, clock::now(), event, &may_start, &*world);
+        self.with_cron(|cron, at| cron.step(event, at));
         self.cron_told();
     }
 
@@ -52,12 +57,9 @@ impl Live<'_> {
         if self.cron.alive() == 0 {
             return Some(event);
         }
-        let (daemon, world) = (self.condition_ad(), self.options.world.clone());
-        let measured = self.benchmarks.alive() > 0;
-        let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
-        let rest = self.cron.take(&mut self.reactor, clock::now(), event, &may_start, &*world);
+        let rest = self.with_cron(|cron, at| cron.take(event, at));
         let ended = self.cron_told();
-        if ended && daemon.is_some() {
+        if ended && self.has_conditions() {
             // What it published last may be what another job waits for.
             self.cron_step(CronEvent::MayStart);
         }
