@@ -2,8 +2,8 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::choose::Umbrella;
-use super::{Chooser, Full, RouteState, RouteTable};
+use super::choose::{Story, Umbrella};
+use super::{Chooser, Full, Route, RouteState, RouteTable};
 use crate::classad::{ClassAd, Context, Expr, Truth, explain};
 use crate::world::World;
 
@@ -52,105 +52,105 @@ fn first_clause(context: &Context<'_>, expr: &Expr) -> Option<Clause> {
     Some(Clause { text: clause.expr.unparse(), because: clause.to_string() })
 }
 
-/// Explains one job, given the states of the routes before it was looked at, with the first `limit` routes.
-pub fn explain(
-    chooser: &Chooser<'_>,
-    table: &RouteTable,
-    umbrella: Option<&Umbrella>,
-    states: &[RouteState],
-    job: &ClassAd,
-    limit: usize,
-    world: &dyn World,
-) -> Explanation {
-    let empty = ClassAd::new();
-    let as_target = Context::new(world).my(&empty).target(job);
-    let as_my = Context::new(world).my(job).alone();
-    let story = umbrella.map(|umbrella| chooser.story(umbrella, job));
-    let routes: Vec<Seen> = table
-        .in_order()
-        .take(limit)
-        .map(|(at, route)| {
-            let (umbrella, wants) = chooser.wants(at, job);
-            let clause = match route.requirements() {
-                Some(expr) if wants != Truth::True => first_clause(&as_my, expr),
-                _ => None,
-            };
-            let trap = match (umbrella, wants) {
-                (Truth::True, Truth::Undefined | Truth::Error) => {
-                    Some("a route's own test has no TARGET: write the name without a scope")
-                }
-                (Truth::Undefined | Truth::Error, Truth::True) => {
-                    Some("the umbrella has no MY: write the name without a scope")
-                }
-                _ => None,
-            };
-            Seen { route: route.name.clone(), full: states[at].full(route), wants, clause, trap }
-        })
-        .collect();
-    let more = table.order.len() - routes.len();
-    let Some(story) = story else {
-        return Explanation { umbrella: Truth::False, left_out: None, routes, more };
-    };
-    let mut left_out = None;
-    if story.umbrella != Truth::True {
+/// What jobs are explained with.
+pub(super) struct Explainer<'a> {
+    pub(super) chooser: &'a Chooser<'a>,
+    pub(super) table: &'a RouteTable,
+    pub(super) umbrella: Option<&'a Umbrella>,
+    /// The routes as they were before the job was looked at.
+    pub(super) states: &'a [RouteState],
+    pub(super) world: &'a dyn World,
+}
+
+impl Explainer<'_> {
+    /// Explains one job, with the first `limit` routes.
+    pub(super) fn explain(&self, job: &ClassAd, limit: usize) -> Explanation {
+        let Explainer { chooser, table, umbrella, states, world } = *self;
+        let empty = ClassAd::new();
+        let as_target = Context::new(world).my(&empty).target(job);
+        let as_my = Context::new(world).my(job).alone();
+        let story = umbrella.map(|umbrella| chooser.story(umbrella, job));
+        let routes: Vec<Seen> = table
+            .in_order()
+            .take(limit)
+            .map(|(at, route)| {
+                let (umbrella, wants) = chooser.wants(at, job);
+                let clause = match route.requirements() {
+                    Some(expr) if wants != Truth::True => first_clause(&as_my, expr),
+                    _ => None,
+                };
+                let trap = match (umbrella, wants) {
+                    (Truth::True, Truth::Undefined | Truth::Error) => {
+                        Some("a route's own test has no TARGET: write the name without a scope")
+                    }
+                    (Truth::Undefined | Truth::Error, Truth::True) => {
+                        Some("the umbrella has no MY: write the name without a scope")
+                    }
+                    _ => None,
+                };
+                Seen { route: route.name.clone(), full: states[at].full(route), wants, clause, trap }
+            })
+            .collect();
+        let more = table.order.len() - routes.len();
+        let Some(story) = story else {
+            return Explanation { umbrella: Truth::False, left_out: None, routes, more };
+        };
+        let left_out = match story.umbrella {
+            Truth::True => None,
+            _ => self.left_out(&story, &as_target),
+        };
+        Explanation { umbrella: story.umbrella, left_out, routes, more }
+    }
+
+    /// Which part of the umbrella leaves a job out.
+    fn left_out(&self, story: &Story, job: &Context<'_>) -> Option<(&'static str, Clause)> {
+        let chooser = self.chooser;
         let parts = [
             ("JOB_ROUTER_SOURCE_JOB_CONSTRAINT", story.constraint, chooser.constraint()),
             ("no candidate", story.sanity, chooser.sanity()),
         ];
-        for (name, truth, expr) in parts {
-            if truth.is_some_and(|truth| truth != Truth::True)
-                && let Some(clause) = expr.and_then(|expr| first_clause(&as_target, expr))
-            {
-                left_out = Some((name, clause));
-                break;
-            }
-        }
-        if left_out.is_none()
-            && let Some(owner) = chooser.owner()
-            && story.owner != Some(Truth::True)
-        {
-            let because = format!("a router that is not root routes jobs of {owner} alone");
-            left_out = Some(("owner", Clause { text: "Owner".into(), because }));
-        }
-    }
-    Explanation { umbrella: story.umbrella, left_out, routes, more }
-}
-
-/// What [`Explanation::reason`] would say, without tracing any evaluation: for counting the reasons of very many jobs.
-pub fn reason(
-    chooser: &Chooser<'_>,
-    table: &RouteTable,
-    umbrella: Option<&Umbrella>,
-    states: &[RouteState],
-    job: &ClassAd,
-    world: &dyn World,
-) -> String {
-    let empty = ClassAd::new();
-    let as_target = Context::new(world).my(&empty).target(job);
-    let as_my = Context::new(world).my(job).alone();
-    let first = |context: &Context<'_>, expr: &Expr| -> Option<Clause> {
-        let clause = explain::conjuncts(expr).into_iter().find(|clause| !context.holds(clause))?;
-        Some(Clause { text: clause.unparse(), because: String::new() })
-    };
-    let mut left_out = None;
-    if let Some(umbrella) = umbrella
-        && chooser.story(umbrella, job).umbrella != Truth::True
-    {
-        let constraint = chooser.constraint().and_then(|expr| first(&as_target, expr));
-        let sanity = || chooser.sanity().and_then(|expr| first(&as_target, expr));
-        left_out = match constraint {
-            Some(clause) => Some(("JOB_ROUTER_SOURCE_JOB_CONSTRAINT", clause)),
-            None => sanity().map(|clause| ("no candidate", clause)),
+        let clause = |(name, truth, expr): (_, Option<Truth>, Option<&Expr>)| {
+            truth.filter(|truth| *truth != Truth::True)?;
+            Some((name, first_clause(job, expr?)?))
         };
+        let owner = || {
+            let owner = chooser.owner().filter(|_| story.owner != Some(Truth::True))?;
+            let because = format!("a router that is not root routes jobs of {owner} alone");
+            Some(("owner", Clause { text: "Owner".into(), because }))
+        };
+        parts.into_iter().find_map(clause).or_else(owner)
     }
-    let seen = |(at, route): (usize, &super::Route)| {
-        let clause = route.requirements().and_then(|expr| first(&as_my, expr));
-        let wants = if clause.is_none() { Truth::True } else { Truth::False };
-        Seen { route: route.name.clone(), full: states[at].full(route), wants, clause, trap: None }
-    };
-    let routes: Vec<Seen> = table.in_order().take(NAMED).map(seen).collect();
-    let more = table.order.len() - routes.len();
-    Explanation { umbrella: Truth::True, left_out, routes, more }.reason()
+
+    /// What [`Explanation::reason`] would say, without tracing any evaluation: for counting the reasons of very many jobs.
+    pub(super) fn reason(&self, job: &ClassAd) -> String {
+        let Explainer { chooser, table, umbrella, states, world } = *self;
+        let empty = ClassAd::new();
+        let as_target = Context::new(world).my(&empty).target(job);
+        let as_my = Context::new(world).my(job).alone();
+        let first = |context: &Context<'_>, expr: &Expr| -> Option<Clause> {
+            let clause = explain::conjuncts(expr).into_iter().find(|clause| !context.holds(clause))?;
+            Some(Clause { text: clause.unparse(), because: String::new() })
+        };
+        let mut left_out = None;
+        if let Some(umbrella) = umbrella
+            && chooser.story(umbrella, job).umbrella != Truth::True
+        {
+            let constraint = chooser.constraint().and_then(|expr| first(&as_target, expr));
+            let sanity = || chooser.sanity().and_then(|expr| first(&as_target, expr));
+            left_out = match constraint {
+                Some(clause) => Some(("JOB_ROUTER_SOURCE_JOB_CONSTRAINT", clause)),
+                None => sanity().map(|clause| ("no candidate", clause)),
+            };
+        }
+        let seen = |(at, route): (usize, &Route)| {
+            let clause = route.requirements().and_then(|expr| first(&as_my, expr));
+            let wants = if clause.is_none() { Truth::True } else { Truth::False };
+            Seen { route: route.name.clone(), full: states[at].full(route), wants, clause, trap: None }
+        };
+        let routes: Vec<Seen> = table.in_order().take(NAMED).map(seen).collect();
+        let more = table.order.len() - routes.len();
+        Explanation { umbrella: Truth::True, left_out, routes, more }.reason()
+    }
 }
 
 impl Explanation {

@@ -90,8 +90,77 @@ pub struct Extra<'a> {
     pub chirp: &'a [BString],
 }
 
+/// A look at a source and its copy.
+#[derive(Clone, Copy)]
+pub struct Look<'a> {
+    /// The source as the queue shows it: what is compared with.
+    pub queued: &'a ClassAd,
+    /// The copy.
+    pub routed: &'a ClassAd,
+    /// What is mirrored beside the fixed list.
+    pub extra: Extra<'a>,
+    /// When, in seconds since the epoch.
+    pub now: i64,
+    /// What is outside.
+    pub world: &'a dyn World,
+}
+
+/// Takes the state of a copy over into `source`, the router's own copy of the source ad.
+///
+/// # Errors
+/// One of the two has no usable JobStatus; nothing is changed then.
+pub fn mirror(source: &mut ClassAd, look: Look<'_>) -> Result<Mirrored, MirrorError> {
+    let Look { queued, routed, extra, world, .. } = look;
+    let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
+    let new = Context::new(world).my(routed).int("JobStatus").ok_or(MirrorError::Copy)?;
+    let copied_hold = is_hold_copied(queued, world);
+    let own = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
+    let mut changes = Changes { ad: source, look, made: Mirrored::default() };
+    // Some schedds do not know the mark and leave it behind.
+    if old != JobStatus::HELD && copied_hold {
+        changes.value("HoldCopiedFromTargetJob", false);
+    }
+    if old != new {
+        match new {
+            JobStatus::IDLE if changes.simple(old, JobStatus::IDLE, copied_hold) => {
+                changes.made.event = (own == JobStatus::RUNNING).then_some(SourceEvent::Evicted);
+            }
+            JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT
+                if changes.simple(old, JobStatus::RUNNING, copied_hold) =>
+            {
+                changes.made.event = (own == JobStatus::IDLE).then_some(SourceEvent::Execute);
+            }
+            JobStatus::HELD
+                if ![JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&old) =>
+            {
+                changes.hold();
+            }
+            JobStatus::IDLE
+            | JobStatus::RUNNING
+            | JobStatus::TRANSFERRING_OUTPUT
+            | JobStatus::HELD
+            | JobStatus::REMOVED => {}
+            _ => changes.value("JobStatus", new),
+        }
+    }
+    for name in COPIED.iter().chain(&["MemoryProvisioned"]) {
+        changes.copy(name.as_bytes());
+    }
+    for name in list::split(extra.attributes) {
+        changes.copy(name);
+    }
+    let flat = routed.flattened_chain();
+    for (name, _) in flat.sorted() {
+        if extra.chirp.iter().any(|pattern| list::matches_caseless(pattern, name)) {
+            changes.copy(name);
+        }
+    }
+    Ok(changes.made)
+}
+
 struct Changes<'a> {
     ad: &'a mut ClassAd,
+    look: Look<'a>,
     made: Mirrored,
 }
 
@@ -111,106 +180,47 @@ impl Changes<'_> {
         self.ad.remove(name);
     }
 
-    fn copy(&mut self, queued: &ClassAd, routed: &ClassAd, name: &[u8]) {
-        if let Some(expr) = routed.get(name)
-            && queued.get(name).as_ref() != Some(&expr)
+    fn copy(&mut self, name: &[u8]) {
+        if let Some(expr) = self.look.routed.get(name)
+            && self.look.queued.get(name).as_ref() != Some(&expr)
         {
             self.set(name, expr);
         }
     }
-}
 
-/// Takes the state of a copy over into `source`, the router's own copy of the source ad. `queued` is the source as the
-/// queue shows it: what is compared with.
-///
-/// # Errors
-/// One of the two has no usable JobStatus; nothing is changed then.
-pub fn mirror(
-    queued: &ClassAd,
-    routed: &ClassAd,
-    source: &mut ClassAd,
-    extra: Extra<'_>,
-    now: i64,
-    world: &dyn World,
-) -> Result<Mirrored, MirrorError> {
-    let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
-    let new = Context::new(world).my(routed).int("JobStatus").ok_or(MirrorError::Copy)?;
-    let copied_hold = is_hold_copied(queued, world);
-    let own = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
-    let mut changes = Changes { ad: source, made: Mirrored::default() };
-    // Some schedds do not know the mark and leave it behind.
-    if old != JobStatus::HELD && copied_hold {
-        changes.value("HoldCopiedFromTargetJob", false);
-    }
-    if old != new {
-        match new {
-            JobStatus::IDLE if simple(&mut changes, old, JobStatus::IDLE, copied_hold, now) => {
-                changes.made.event = (own == JobStatus::RUNNING).then_some(SourceEvent::Evicted);
-            }
-            JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT
-                if simple(&mut changes, old, JobStatus::RUNNING, copied_hold, now) =>
-            {
-                changes.made.event = (own == JobStatus::IDLE).then_some(SourceEvent::Execute);
-            }
-            JobStatus::HELD
-                if ![JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&old) =>
-            {
-                hold(&mut changes, queued, routed, now, world);
-            }
-            JobStatus::IDLE
-            | JobStatus::RUNNING
-            | JobStatus::TRANSFERRING_OUTPUT
-            | JobStatus::HELD
-            | JobStatus::REMOVED => {}
-            _ => changes.value("JobStatus", new),
+    /// Idle or running; false when the source's own state forbids it.
+    fn simple(&mut self, old: i64, new: i64, copied_hold: bool) -> bool {
+        if (old == JobStatus::HELD && !copied_hold) || old == new || old == JobStatus::REMOVED {
+            return false;
         }
-    }
-    for name in COPIED.iter().chain(&["MemoryProvisioned"]) {
-        changes.copy(queued, routed, name.as_bytes());
-    }
-    for name in list::split(extra.attributes) {
-        changes.copy(queued, routed, name);
-    }
-    let flat = routed.flattened_chain();
-    for (name, _) in flat.sorted() {
-        if extra.chirp.iter().any(|pattern| list::matches_caseless(pattern, name)) {
-            changes.copy(queued, routed, name);
+        self.value("JobStatus", new);
+        self.value("EnteredCurrentStatus", self.look.now);
+        if copied_hold {
+            self.value("HoldCopiedFromTargetJob", false);
         }
+        true
     }
-    Ok(changes.made)
-}
 
-/// Idle or running; false when the source's own state forbids it.
-fn simple(changes: &mut Changes<'_>, old: i64, new: i64, copied_hold: bool, now: i64) -> bool {
-    if (old == JobStatus::HELD && !copied_hold) || old == new || old == JobStatus::REMOVED {
-        return false;
+    fn hold(&mut self) {
+        let Look { queued, routed, now, world, .. } = self.look;
+        let context = Context::new(world).my(routed);
+        let reason = context.string("HoldReason");
+        let code = context.int("HoldReasonCode").unwrap_or(0);
+        // Without a reason there is no subcode either.
+        let subcode = reason.as_ref().and_then(|_| context.int("HoldReasonSubCode")).unwrap_or(0);
+        self.value("JobStatus", JobStatus::HELD);
+        self.value("EnteredCurrentStatus", now);
+        self.value("HoldReason", reason.unwrap_or_default());
+        self.value("HoldReasonCode", code);
+        self.value("HoldReasonSubCode", subcode);
+        self.value("HoldCopiedFromTargetJob", true);
+        if let Some(release) = self.ad.get("ReleaseReason") {
+            self.set(b"LastReleaseReason", release);
+        }
+        self.forget("ReleaseReason");
+        let holds = Context::new(world).my(queued).int("NumSystemHolds").unwrap_or(0);
+        self.value("NumSystemHolds", holds + 1);
     }
-    changes.value("JobStatus", new);
-    changes.value("EnteredCurrentStatus", now);
-    if copied_hold {
-        changes.value("HoldCopiedFromTargetJob", false);
-    }
-    true
-}
-
-fn hold(changes: &mut Changes<'_>, queued: &ClassAd, routed: &ClassAd, now: i64, world: &dyn World) {
-    let context = Context::new(world).my(routed);
-    let reason = context.string("HoldReason");
-    let code = context.int("HoldReasonCode").unwrap_or(0);
-    // Without a reason there is no subcode either.
-    let subcode = reason.as_ref().and_then(|_| context.int("HoldReasonSubCode")).unwrap_or(0);
-    changes.value("JobStatus", JobStatus::HELD);
-    changes.value("EnteredCurrentStatus", now);
-    changes.value("HoldReason", reason.unwrap_or_default());
-    changes.value("HoldReasonCode", code);
-    changes.value("HoldReasonSubCode", subcode);
-    changes.value("HoldCopiedFromTargetJob", true);
-    if let Some(release) = changes.ad.get("ReleaseReason") {
-        changes.set(b"LastReleaseReason", release);
-    }
-    changes.forget("ReleaseReason");
-    let holds = Context::new(world).my(queued).int("NumSystemHolds").unwrap_or(0);
-    changes.value("NumSystemHolds", holds + 1);
 }
 
 #[cfg(test)]
@@ -224,7 +234,16 @@ mod tests {
         let queued = long::parse(b"JobStatus = 2\nReleaseReason = \"by hand\"\n").0;
         let copy = long::parse(b"JobStatus = 5\nHoldReason = \"full\"\nHoldReasonCode = 3\n").0;
         let mut source = queued.clone();
-        let made = mirror(&queued, &copy, &mut source, Extra::default(), 9, &RealWorld::new());
+        let made = mirror(
+            &mut source,
+            Look {
+                queued: &queued,
+                routed: &copy,
+                extra: Extra::default(),
+                now: 9,
+                world: &RealWorld::new(),
+            },
+        );
         let changes = made.map(|made| made.changes).unwrap_or_default();
         assert!(changes.iter().all(|(name, expr)| name != "ReleaseReason" && expr.is_some()), "{changes:?}");
         assert!(!source.contains("ReleaseReason"));

@@ -3,7 +3,7 @@
 use bstr::BString;
 
 use super::choose::{Choice, Chooser, Umbrella, UmbrellaError};
-use super::explain::{self, Explanation};
+use super::explain::{Explainer, Explanation};
 use super::knobs::Knobs;
 use super::limits::RouteState;
 use super::table::RouteTable;
@@ -65,7 +65,7 @@ impl<'a> Pass<'a> {
 
     /// Why a job gets its route or none; `states` are those before it counted, and at most `limit` routes are told of.
     pub fn explain(&self, states: &[RouteState], job: &ClassAd, limit: usize) -> Explanation {
-        explain::explain(&self.chooser, self.table, self.umbrella.as_ref(), states, job, limit, self.world)
+        self.explainer(states).explain(job, limit)
     }
 
     /// Why a job got no route; what its story says is looked up where it has none.
@@ -76,11 +76,13 @@ impl<'a> Pass<'a> {
             }
             _ if !self.table.enabled => "routing is disabled".into(),
             (_, Some(story)) => story.reason(),
-            (_, None) => {
-                let umbrella = self.umbrella.as_ref();
-                explain::reason(&self.chooser, self.table, umbrella, &self.states, job, self.world)
-            }
+            (_, None) => self.explainer(&self.states).reason(job),
         }
+    }
+
+    fn explainer<'s>(&'s self, states: &'s [RouteState]) -> Explainer<'s> {
+        let Pass { chooser, table, umbrella, world, .. } = self;
+        Explainer { chooser, table, umbrella: umbrella.as_ref(), states, world: *world }
     }
 }
 

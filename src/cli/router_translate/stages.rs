@@ -13,7 +13,7 @@ use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds
 use crate::hook::{HookType, Knobs as _, keyword};
 use crate::os::Reactor;
 use crate::quirks::Quirks;
-use crate::router::mirror::{Extra, mirror};
+use crate::router::mirror::{Extra, Look, mirror};
 use crate::router::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHook};
@@ -233,7 +233,8 @@ pub(super) fn finish(options: &VerbOptions, program: &Program) -> anyhow::Result
         if let Some(id) = id_of(&routed, &world) {
             source.set("RoutedToJobId", id);
         }
-        match mirror(&queued, &routed, &mut source, extra, world.now().epoch(), &world) {
+        let look = Look { queued: &queued, routed: &routed, extra, now: world.now().epoch(), world: &world };
+        match mirror(&mut source, look) {
             Ok(_) => {
                 let done = Context::new(&world).my(&source).int("JobStatus") == Some(4);
                 source.set("Managed", if done { "ScheddDone" } else { "External" });

@@ -12,7 +12,7 @@ use crate::hook::keyword;
 use crate::job::{JobId, JobStatus};
 use crate::quirks::Quirk;
 use crate::router::RoutedJob;
-use crate::router::mirror::{Extra, SourceEvent, is_hold_copied, mirror};
+use crate::router::mirror::{Extra, Look, SourceEvent, is_hold_copied, mirror};
 use crate::router::routed_job::{Outcome, RoutedCopy, Routing, Shown, State};
 use crate::user_log::Body;
 
@@ -64,7 +64,8 @@ impl Router {
             .unwrap_or_default();
         let extra = Extra { attributes: &attributes, chirp: &self.knobs.chirp_prefix };
         let shown = if shown == Shown::Told { shown } else { Shown::Seen };
-        let mirrored = mirror(queued, &job.copy_ad, &mut job.source, extra, step.now, step.around.world);
+        let look = Look { queued, routed: &job.copy_ad, extra, now: step.now, world: step.around.world };
+        let mirrored = mirror(&mut job.source, look);
         let mut mirrored = match mirrored {
             Ok(mirrored) => mirrored,
             Err(error) => {

@@ -17,7 +17,7 @@ use crate::classad::format::long::{self, PrintOptions};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::job::{HoldCode, JobId, JobStatus};
 use crate::os::files::open_regular;
-use crate::router::{Queue, YieldError};
+use crate::router::{Knobs, Queue, YieldError};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -497,10 +497,8 @@ impl Directory {
     pub fn give_back(
         &mut self,
         id: JobId,
-        manager: &[u8],
         done: bool,
-        release_on_hold: bool,
-        now: i64,
+        knobs: &Knobs,
         world: &dyn World,
     ) -> Result<(), YieldError> {
         let mut ad = match self.fresh(id) {
@@ -510,7 +508,7 @@ impl Directory {
         };
         let context = Context::new(world).my(&ad);
         let is = |name: &str, wanted: &[u8]| context.string(name).is_some_and(|text| text == wanted);
-        if !is("Managed", b"External") || !is("ManagedManager", manager) {
+        if !is("Managed", b"External") || !is("ManagedManager", &knobs.name) {
             return Err(YieldError::NotOurs);
         }
         let status = context.int("JobStatus");
@@ -523,12 +521,12 @@ impl Directory {
         // What is removed or completed leaves at once, in one go: killed in between, it is found managed as before.
         if matches!(status, Some(JobStatus::REMOVED | JobStatus::COMPLETED)) {
             let mark = [("Managed", Expr::literal(managed)), ("ManagedManager", Expr::literal(""))];
-            return self.leave(id, &mark, now).map_err(|_| YieldError::Unwritten);
+            return self.leave(id, &mark, world.now().epoch()).map_err(|_| YieldError::Unwritten);
         }
         ad.set("Managed", managed);
         ad.set("ManagedManager", "");
         match status {
-            Some(JobStatus::HELD) if copied && release_on_hold => {
+            Some(JobStatus::HELD) if copied && knobs.release_on_hold => {
                 ad.remove("HoldCopiedFromTargetJob");
                 idle(&mut ad);
             }

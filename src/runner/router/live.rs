@@ -342,8 +342,8 @@ impl Live<'_> {
             Action::Finalize(source, copy) => self.fetch(source, copy, now),
             Action::Remove(copy, reason) => self.remove(copy, &reason, now),
             Action::Yield(id, done) => {
-                let release = self.router.knobs().release_on_hold;
-                Some(Event::Yielded(id, self.directory.give_back(id, &name, done, release, now, world)))
+                let given = self.directory.give_back(id, done, self.router.knobs(), world);
+                Some(Event::Yielded(id, given))
             }
             Action::UserLog(id, ad, body) => {
                 for error in self.tell_user(id, &ad, body) {
