@@ -9,6 +9,7 @@ use super::finding::{Finding, Rule};
 use super::verdict::Verdict;
 use crate::hook::reply;
 use crate::hook::{Caller, HookType};
+use crate::os::Given;
 use crate::process::Exit;
 
 /// Looks for everything that one call shows.
@@ -22,7 +23,14 @@ pub fn find(case: &Case, outcome: &Outcome, verdict: &Verdict) -> Vec<Finding> {
         Ending::Ran(ended) => {
             // Output first: it is what people look at.
             output(case, ended, verdict, &mut found);
-            process(case, outcome, ended, verdict, &mut found);
+            found.extend(not_read(case, ended));
+            found.extend(left_behind(case, ended));
+            found.extend(match ended.exit {
+                None => vec![not_ended(case, outcome)],
+                Some(exit) => {
+                    late(case, outcome).into_iter().chain(status(case, exit, ended, verdict)).collect()
+                }
+            });
             complaints(case, &ended.stderr, &mut found);
         }
     }
@@ -68,136 +76,118 @@ fn not_started(case: &Case, reason: &str, interpreter: Option<&str>) -> Finding 
     }
 }
 
-fn process(case: &Case, outcome: &Outcome, ended: &Ended, verdict: &Verdict, found: &mut Vec<Finding>) {
-    let offered = ended.stdin.offered;
+/// Input that was offered in vain.
+fn not_read(case: &Case, ended: &Ended) -> Option<Finding> {
+    let Given { offered, unread, .. } = ended.stdin;
     // Whoever died of an exception, or found no program to run, did not come to it.
     let died = ended.stderr.find("Traceback (most recent call last):").is_some()
         || matches!(ended.exit, Some(Exit::Code(126 | 127) | Exit::Signal { .. }));
-    if ended.stdin.unread > 0 && ended.exit.is_some() && !died {
-        let unread = ended.stdin.unread;
-        let message = if unread == offered {
-            format!("none of the {offered} bytes of standard input were read")
-        } else {
-            format!("{unread} of {offered} bytes of standard input were not read")
-        };
-        found.push(Finding::new(
-            Rule::InputNotRead,
-            message,
-            match case.hook.caller() {
-                Caller::Starter => {
-                    "harmless to the caller; the job is in the file that _CONDOR_JOB_AD names, too"
-                }
-                Caller::Startd | Caller::Shadow | Caller::Router => {
-                    "harmless to the caller; but the hook does not know its job then"
-                }
-            },
-        ));
+    if unread == 0 || ended.exit.is_none() || died {
+        return None;
     }
-    // What was killed with the hook at the end of patience is not left behind.
-    for left in ended.left_behind.iter().filter(|_| ended.exit.is_some()) {
+    let message = if unread == offered {
+        format!("none of the {offered} bytes of standard input were read")
+    } else {
+        format!("{unread} of {offered} bytes of standard input were not read")
+    };
+    let todo = match case.hook.caller() {
+        Caller::Starter => "harmless to the caller; the job is in the file that _CONDOR_JOB_AD names, too",
+        Caller::Startd | Caller::Shadow | Caller::Router => {
+            "harmless to the caller; but the hook does not know its job then"
+        }
+    };
+    Some(Finding::new(Rule::InputNotRead, message, todo))
+}
+
+/// Processes that live on. What was killed with the hook at the end of patience is not left behind.
+fn left_behind(case: &Case, ended: &Ended) -> impl Iterator<Item = Finding> {
+    let fate = match case.hook.caller() {
+        Caller::Startd | Caller::Router => "it is killed before the answer is used",
+        Caller::Starter => "it lives on until the starter ends, and what it writes is lost",
+        Caller::Shadow => "it lives on, and what it writes is lost",
+    };
+    ended.left_behind.iter().filter(|_| ended.exit.is_some()).map(move |left| {
         let name = left.command.as_bstr();
         let holds = match (left.holds_stdout, left.holds_stderr) {
             (true, _) => ", and holds the hook's standard output open",
             (false, true) => ", and holds the hook's standard error open",
             _ => "",
         };
-        let fate = match case.hook.caller() {
-            Caller::Startd | Caller::Router => "it is killed before the answer is used",
-            Caller::Starter => "it lives on until the starter ends, and what it writes is lost",
-            Caller::Shadow => "it lives on, and what it writes is lost",
-        };
-        found.push(Finding::new(
+        Finding::new(
             Rule::LeftBehind,
             format!("process {} ({name}) is left behind{holds}: {fate}", left.pid),
             "wait for what the hook starts; a service must be started elsewhere",
-        ));
-    }
-    match ended.exit {
-        None => {
-            let who = case.hook.caller().name();
-            let message = match case.caller_waits {
-                Some(limit) if outcome.took >= limit => {
-                    format!("the {who} waits {} s for it and then goes on", limit.as_secs_f64())
-                }
-                Some(limit) => {
-                    let seconds = outcome.took.as_secs_f64();
-                    let waits = limit.as_secs_f64();
-                    format!("it has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
-                }
-                None if case.hook.is_waited_for() => {
-                    format!("it has not ended, and the {who} has no time-out for it")
-                }
-                None => "it has not ended; nobody waits for it, but such processes pile up".to_owned(),
-            };
-            found.push(Finding::new(
-                Rule::RanTooLong,
-                message,
-                "give every command in the hook a time-out of its own",
-            ));
-        }
-        Some(exit) => status(case, outcome, exit, ended, verdict, found),
-    }
+        )
+    })
 }
 
-fn status(
-    case: &Case,
-    outcome: &Outcome,
-    exit: Exit,
-    ended: &Ended,
-    verdict: &Verdict,
-    found: &mut Vec<Finding>,
-) {
-    if let Some(limit) = case.caller_waits
-        && outcome.took > limit
-    {
-        found.push(Finding::new(
-            Rule::RanTooLong,
-            format!(
-                "it took {:.1} s; its caller waits {} s",
-                outcome.took.as_secs_f64(),
-                limit.as_secs_f64()
-            ),
-            "make it faster, or raise the time-out's knob",
-        ));
-    }
+fn not_ended(case: &Case, outcome: &Outcome) -> Finding {
+    let who = case.hook.caller().name();
+    let message = match case.caller_waits {
+        Some(limit) if outcome.took >= limit => {
+            format!("the {who} waits {} s for it and then goes on", limit.as_secs_f64())
+        }
+        Some(limit) => {
+            let seconds = outcome.took.as_secs_f64();
+            let waits = limit.as_secs_f64();
+            format!("it has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
+        }
+        None if case.hook.is_waited_for() => {
+            format!("it has not ended, and the {who} has no time-out for it")
+        }
+        None => "it has not ended; nobody waits for it, but such processes pile up".to_owned(),
+    };
+    Finding::new(Rule::RanTooLong, message, "give every command in the hook a time-out of its own")
+}
+
+/// It has ended when its caller had gone on.
+fn late(case: &Case, outcome: &Outcome) -> Option<Finding> {
+    let limit = case.caller_waits.filter(|limit| outcome.took > *limit)?;
+    let (took, waits) = (outcome.took.as_secs_f64(), limit.as_secs_f64());
+    let message = format!("it took {took:.1} s; its caller waits {waits} s");
+    Some(Finding::new(Rule::RanTooLong, message, "make it faster, or raise the time-out's knob"))
+}
+
+/// What its exit status is worth.
+fn status(case: &Case, exit: Exit, ended: &Ended, verdict: &Verdict) -> Option<Finding> {
     if exit.is_success() {
-        return;
+        return None;
     }
     let printed = reply::lines(&ended.stdout).next().is_some();
-    match case.hook {
+    Some(match case.hook {
         HookType::FetchWork => {
             let but = if printed { ": the answer is used all the same" } else { "" };
-            found.push(Finding::new(
+            Finding::new(
                 Rule::StatusIgnored,
                 format!("it {exit}, which the startd does not look at{but}"),
                 "to report a failure print nothing",
-            ));
+            )
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo | HookType::JobExit => {
-            found.push(Finding::new(
+            Finding::new(
                 Rule::StatusIgnored,
                 format!("it {exit}, which the {} does not look at", case.hook.caller().name()),
                 "a failure here must be handled by the hook itself",
-            ));
+            )
         }
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer | HookType::ShadowPrepareJob
             if verdict.good && matches!(exit, Exit::Code(_)) =>
         {
-            found.push(Finding::new(
+            Finding::new(
                 Rule::StatusCode,
                 format!("it {exit}, but its HookStatusCode = 0 overrules that: the job goes on"),
                 "print no HookStatusCode where the exit status is to count",
-            ));
+            )
         }
         _ if printed && !matches!(exit, Exit::Signal { .. }) && case.hook.caller() == Caller::Router => {
-            found.push(Finding::new(
+            Finding::new(
                 Rule::AnswerDiscarded,
                 format!("it {exit}: the router throws its answer away"),
                 "exit 0 when the answer is to count",
-            ));
+            )
         }
-        _ => {}
-    }
+        _ => return None,
+    })
 }
 
 /// What scripts say on standard error about their surroundings.

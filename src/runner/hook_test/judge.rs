@@ -119,76 +119,62 @@ fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdic
 
 /// The hook has not ended in the time that its caller or we were willing to wait.
 fn still_running(case: &Case, took: Duration) -> Verdict {
-    let seconds = took.as_secs_f64();
-    let limit = case.caller_waits.filter(|limit| took >= *limit).map(|limit| limit.as_secs_f64());
-    let forever = format!("no answer within {seconds:.1} s, and this caller has no time-out");
-    match case.hook {
-        HookType::FetchWork => {
-            Verdict::new(Decision::StillRunning, false, "the slot waits and does not fetch again")
-                .because(forever)
-                .then(
-                    "an idle claim just waits; at shutdown the hook is killed with the job it may have taken",
-                )
-        }
+    let still = |says: &str| Verdict::new(Decision::StillRunning, false, says);
+    let verdict = match case.hook {
+        HookType::JobExit | HookType::ShadowPrepareJob => return with_time_out(case, took),
+        HookType::FetchWork => still("the slot waits and does not fetch again")
+            .then("an idle claim just waits; at shutdown the hook is killed with the job it may have taken"),
         HookType::ReplyFetch | HookType::EvictClaim => {
-            Verdict::new(Decision::NoEffect, true, "nobody waits for it").because(forever)
+            Verdict::new(Decision::NoEffect, true, "nobody waits for it")
         }
         HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "nobody waits for it")
-            .because(forever)
             .then("one more is started at each interval, until the starter's end kills them all"),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
-            Verdict::new(Decision::StillRunning, false, "the job is not started and the slot is blocked")
-                .because(forever)
+            still("the job is not started and the slot is blocked")
                 .then("it stays so until the job is vacated: JOB_EXIT evict, hook killed")
         }
-        HookType::JobExit => match (limit, case.caller_waits) {
-            (Some(limit), _) => {
-                let why = format!("timed out waiting for hook to exit, after {limit} s");
-                Verdict::new(Decision::TimedOut, false, format!("{why}: the clean-up goes on without it"))
-                    .because(case.word.to_string())
-                    .then("the starter exits and kills the hook")
-            }
-            (None, Some(waits)) => {
-                let next = format!("after {} s the starter goes on without it", waits.as_secs_f64());
-                Verdict::new(Decision::StillRunning, false, "the clean-up waits for it")
-                    .because(format!("no answer within {seconds:.1} s"))
-                    .then(next)
-            }
-            (None, None) => Verdict::new(
-                Decision::StillRunning,
-                false,
-                "the clean-up waits for it, and the slot is blocked",
-            )
-            .because(forever),
-        },
-        HookType::ShadowPrepareJob => match (limit, case.caller_waits) {
-            (None, Some(waits)) => {
-                let next = format!("after {} s it gives up: job not started", waits.as_secs_f64());
-                Verdict::new(Decision::StillRunning, false, "the shadow waits for it")
-                    .because(format!("no answer within {seconds:.1} s"))
-                    .then(next)
-            }
-            (limit, _) => {
-                let (decision, why) = match limit {
-                    Some(limit) => {
-                        (Decision::TimedOut, format!("Timed out waiting for hook to exit, after {limit} s"))
-                    }
-                    None => (Decision::StillRunning, forever),
-                };
-                Verdict::new(decision, false, "the shadow gives up: job not started")
-                    .because(why)
-                    .then("the job goes back to idle and is tried again")
-            }
-        },
-        HookType::TranslateJob => Verdict::new(
-            Decision::StillRunning,
-            false,
-            "the job stays claimed, each poll asks again and is refused",
-        )
-        .because(forever)
-        .then("removal of the source job is not noticed meanwhile"),
+        HookType::TranslateJob => still("the job stays claimed, each poll asks again and is refused")
+            .then("removal of the source job is not noticed meanwhile"),
         HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
-            Verdict::new(Decision::StillRunning, false, "the job stays in its state").because(forever)
+            still("the job stays in its state")
         }
+    };
+    verdict.because(for_ever(took))
+}
+
+fn for_ever(took: Duration) -> String {
+    format!("no answer within {:.1} s, and this caller has no time-out", took.as_secs_f64())
+}
+
+/// The same where the caller may have a time-out.
+fn with_time_out(case: &Case, took: Duration) -> Verdict {
+    let exits = case.hook == HookType::JobExit;
+    let gives_up = |decision| {
+        Verdict::new(decision, false, "the shadow gives up: job not started")
+            .then("the job goes back to idle and is tried again")
+    };
+    match case.caller_waits {
+        Some(limit) if took < limit => {
+            let (says, then) = match exits {
+                true => ("the clean-up waits for it", "the starter goes on without it"),
+                false => ("the shadow waits for it", "it gives up: job not started"),
+            };
+            Verdict::new(Decision::StillRunning, false, says)
+                .because(format!("no answer within {:.1} s", took.as_secs_f64()))
+                .then(format!("after {} s {then}", limit.as_secs_f64()))
+        }
+        Some(limit) if exits => {
+            let why = format!("timed out waiting for hook to exit, after {} s", limit.as_secs_f64());
+            Verdict::new(Decision::TimedOut, false, format!("{why}: the clean-up goes on without it"))
+                .because(case.word.to_string())
+                .then("the starter exits and kills the hook")
+        }
+        Some(limit) => gives_up(Decision::TimedOut)
+            .because(format!("Timed out waiting for hook to exit, after {} s", limit.as_secs_f64())),
+        None if exits => {
+            Verdict::new(Decision::StillRunning, false, "the clean-up waits for it, and the slot is blocked")
+                .because(for_ever(took))
+        }
+        None => gives_up(Decision::StillRunning).because(for_ever(took)),
     }
 }

@@ -54,19 +54,23 @@ pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done 
     let setup = &ready.setup;
     let judged = verdict(ready.place.case(), outcome, &setup.path, &*setup.world, setup.quirks);
     let findings = find(ready.place.case(), outcome, &judged);
-    done(case, &ready.wanted, ready.place.case().subject(), outcome.clone(), judged, &findings, &*setup.world)
+    let subject = ready.place.case().subject();
+    let came = Came { subject, outcome: outcome.clone(), judged, findings: &findings };
+    done(case, &ready.wanted, came, &*setup.world)
 }
 
-/// What came of a call, compared with what was expected of it; `subject` is the ad that went in.
-pub(super) fn done(
-    case: &SuiteCase,
-    wanted: &Wanted,
-    subject: &ClassAd,
-    outcome: Outcome,
-    judged: Verdict,
-    findings: &[Finding],
-    world: &dyn World,
-) -> Done {
+/// What came of a call.
+pub(super) struct Came<'a> {
+    /// The ad that went in.
+    pub(super) subject: &'a ClassAd,
+    pub(super) outcome: Outcome,
+    pub(super) judged: Verdict,
+    pub(super) findings: &'a [Finding],
+}
+
+/// What came of a call, compared with what was expected of it.
+pub(super) fn done(case: &SuiteCase, wanted: &Wanted, came: Came<'_>, world: &dyn World) -> Done {
+    let Came { subject, outcome, judged, findings } = came;
     let mut differences = compare(wanted, &outcome, &judged, findings);
     let result = judged.result.first().unwrap_or(subject);
     let unmet = expectation::unmet(&wanted.expectations, result, subject, world);

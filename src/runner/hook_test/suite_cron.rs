@@ -14,7 +14,7 @@ use super::samples;
 use super::setup::put_variables;
 use super::suite::{CaseText, SuiteCase};
 use super::suite_case::{Laid, SuiteSettings, Wanted, change, given};
-use super::suite_compare::{self, Done};
+use super::suite_compare::{self, Came, Done};
 use super::suite_error::CaseError;
 use crate::classad::ClassAd;
 use crate::hook::cron_job::{CronManager, CronMode};
@@ -147,5 +147,6 @@ pub(super) fn run(
     }
     let judged = heard.verdict(after, &merged);
     let outcome = heard.outcome(took);
-    Ok(Ok(suite_compare::done(case, &wanted, before, outcome, judged, &heard.findings(), world)))
+    let came = Came { subject: before, outcome, judged, findings: &heard.findings() };
+    Ok(Ok(suite_compare::done(case, &wanted, came, world)))
 }
