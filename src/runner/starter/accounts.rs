@@ -14,20 +14,6 @@ use crate::starter::account::{self, Asking, Chosen};
 use crate::starter::not_done::With;
 use crate::world::World;
 
-/// The account of a job.
-///
-/// # Errors
-/// Those of [`account::choose`].
-pub(super) fn choose(
-    ad: &ClassAd,
-    view: &View<'_>,
-    slot: &[u8],
-    with: With,
-    quirks: Quirks,
-) -> Result<Chosen, Refusal> {
-    account::choose(&Asking { ad, view, slot, with, quirks })
-}
-
 /// What a user should know of the choice.
 pub(super) fn told(chosen: &Chosen, with: With, root: bool) -> Vec<String> {
     let mut lines = chosen.told.clone();
@@ -61,7 +47,7 @@ pub fn queue_owner(
     if let Some(owner) = carriage::named_owner(ad, world) {
         return Ok(Some(owner));
     }
-    let chosen = choose(ad, view, slot, With::Nobody, quirks)?;
+    let chosen = account::choose(&Asking { ad, view, slot, with: With::Nobody, quirks })?;
     Ok(Some(identity::of_account(&chosen.account)))
 }
 

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::os::identity::acting_as;
 use crate::os::{SpawnError, Stage, strerror};
-use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Stdio};
+use crate::process::{ChildSpec, Identity, LeftBehind, Stdio};
 use crate::starter::container::on_path;
 use crate::starter::{
     END_RECORD, JavaRecords, JobProcess, START_RECORD, StandardFile, StartFailure, process,
@@ -27,8 +27,6 @@ pub(super) fn spec(
     process: &JobProcess,
     own: &[(BString, BString)],
     identity: Option<&Identity>,
-    ancestor: Ancestor,
-    (mounts, cgroups): (Vec<(PathBuf, PathBuf)>, Vec<PathBuf>),
 ) -> ChildSpec {
     let mut env: Vec<BString> = own
         .iter()
@@ -50,10 +48,7 @@ pub(super) fn spec(
         limits: process.limits.clone(),
         // Inherited from the daemon and never reset (`OsProc::StartJob`).
         ignore_sigpipe: true,
-        mounts,
-        cgroups,
         private_shm: process.private_shm,
-        ancestor: Some(ancestor),
         left_behind: LeftBehind::Killed,
         ..ChildSpec::new(&process.program)
     }

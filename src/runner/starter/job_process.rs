@@ -77,9 +77,10 @@ impl Live<'_> {
         }
         self.link_init(process);
         own.group = self.make_group(process);
-        let cgroups = own.group.as_ref().map(JobGroup::entered).unwrap_or_default();
-        let mut spec =
-            child::spec(process, &self.job.environment, identity.as_ref(), ancestor, (mounts, cgroups));
+        let mut spec = child::spec(process, &self.job.environment, identity.as_ref());
+        spec.ancestor = Some(ancestor);
+        spec.mounts = mounts;
+        spec.cgroups = own.group.as_ref().map(JobGroup::entered).unwrap_or_default();
         if spec.session == Session::Foreground {
             self.terminal = Some(Terminal::lend());
         }

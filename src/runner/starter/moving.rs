@@ -17,7 +17,7 @@ use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, Whom, clock};
 use crate::process::{ChildSpec, Exit, Stdio};
 use crate::runner::events::full_text;
-use crate::runner::transfer::{Answer, Course, Step, catalogue};
+use crate::runner::transfer::{Answer, Course, KnownPlugins, Step, catalogue};
 use crate::starter::Event;
 use crate::text::caseless;
 use crate::time::Tick;
@@ -41,15 +41,15 @@ impl Live<'_> {
         };
         let errand = carriage.errand(way, &scratch, self.job.identity.as_ref());
         let uploads = carriage.wishes.may_upload(way);
-        let (mut configured, mut own) = (carriage.knobs.plugins.clone(), carriage.wishes.plugins.clone());
-        if !carriage.knobs.own_plugins || !carriage.knobs.urls {
-            own.clear();
-        }
-        if !carriage.knobs.urls {
-            configured.clear();
-        }
         let data = carriage.data.clone();
-        let mut course = Course::new(errand, uploads, scratch, configured, own, (data, self.job.quirks));
+        let mut known = KnownPlugins { data, ..KnownPlugins::default() };
+        if carriage.knobs.urls {
+            known.configured.clone_from(&carriage.knobs.plugins);
+            if carriage.knobs.own_plugins {
+                known.own.clone_from(&carriage.wishes.plugins);
+            }
+        }
+        let mut course = Course::new(errand, scratch, uploads, known, self.job.quirks);
         let step = course.begin();
         let under = Under { course, child: None, what: What::Helper, until: None, timed_out: false };
         if let Some(carriage) = &mut self.job.carriage {

@@ -8,6 +8,7 @@ use crate::os::identity;
 use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::starter::Refusal;
+use crate::starter::account::{self, Asking};
 use crate::starter::not_done::With;
 use crate::world::{Account, World};
 
@@ -34,7 +35,8 @@ impl Rights {
     pub(super) fn of(ad: &ClassAd, request: &Request<'_>, view: &View<'_>) -> Self {
         let (world, with) = (request.world, request.with);
         let root = world.effective_uid() == 0;
-        let (chosen, refusal) = match accounts::choose(ad, view, &request.slot, with, request.quirks) {
+        let asking = Asking { ad, view, slot: &request.slot, with, quirks: request.quirks };
+        let (chosen, refusal) = match account::choose(&asking) {
             Ok(chosen) => (Some(chosen), None),
             Err(refusal) => (None, Some(refusal)),
         };

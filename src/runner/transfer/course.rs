@@ -47,6 +47,17 @@ enum Stage {
     Copying,
 }
 
+/// The plugins that may be called.
+#[derive(Clone, Debug, Default)]
+pub struct KnownPlugins {
+    /// Those of the configuration.
+    pub configured: Vec<BString>,
+    /// Those of the job, each with its methods.
+    pub own: Vec<(BString, BString)>,
+    /// The job's attributes for them.
+    pub data: Vec<(String, BString)>,
+}
+
 /// One transfer.
 pub struct Course {
     errand: Errand,
@@ -71,16 +82,9 @@ pub struct Course {
 }
 
 impl Course {
-    /// A course about to begin. `configured` are the plugins of the configuration, `own` those of the job, `data` the job's
-    /// attributes for them.
-    pub fn new(
-        errand: Errand,
-        uploads: bool,
-        scratch: BString,
-        configured: Vec<BString>,
-        own: Vec<(BString, BString)>,
-        (data, quirks): (Vec<(String, BString)>, Quirks),
-    ) -> Self {
+    /// A course about to begin.
+    pub fn new(errand: Errand, scratch: BString, uploads: bool, known: KnownPlugins, quirks: Quirks) -> Self {
+        let KnownPlugins { configured, own, data } = known;
         let stage = if uploads { Stage::Listing } else { Stage::Copying };
         Course {
             done: Transferred::nothing(errand.way),

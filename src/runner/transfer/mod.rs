@@ -9,5 +9,5 @@ mod sight;
 mod store;
 
 pub use carry::carry;
-pub use course::{Answer, Course, Step, plugin_data};
+pub use course::{Answer, Course, KnownPlugins, Step, plugin_data};
 pub use sight::catalogue;
