@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 /// A writer of lines, each a JSON value: they stay lines, or become the elements of one array.
 pub(crate) struct JsonRows<W> {
     out: W,
@@ -13,6 +15,15 @@ impl<W: Write> JsonRows<W> {
     /// Lines to `out`, as an array or as they are.
     pub(crate) fn new(out: W, as_array: bool) -> Self {
         JsonRows { out, array: as_array.then(|| (Vec::new(), false)) }
+    }
+
+    /// Writes one value.
+    ///
+    /// # Errors
+    /// Those of writing; it has no form in JSON.
+    pub(crate) fn row(&mut self, value: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut *self, value)?;
+        self.write_all(b"\n")
     }
 
     /// Ends the array.

@@ -1,13 +1,14 @@
 //! Man pages, made from a program's clap definition and its texts.
 
-use std::io::{self, Write};
+use std::io;
 
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
+use super::Status;
+use super::man_verbs::{self, is_help, write_roff};
 use super::program::Program;
-use super::{Status, man_verbs};
 
 /// The man page of a program in troff.
 ///
@@ -49,10 +50,6 @@ pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-pub(super) fn write_roff(roff: &Roff, page: &mut Vec<u8>) -> io::Result<()> {
-    page.write_all(roff.to_roff().as_bytes())
-}
-
 fn paragraphs(roff: &mut Roff, texts: &[&str]) {
     for text in texts {
         roff.control("PP", []).text([roman(*text)]);
@@ -86,10 +83,6 @@ fn verbs(roff: &mut Roff, command: &Command) {
             roff.text([roman(help.map(ToString::to_string).unwrap_or_default())]).control("RE", []);
         }
     }
-}
-
-pub(super) fn is_help(arg: &Arg) -> bool {
-    matches!(arg.get_id().as_str(), "help" | "help-all")
 }
 
 fn spelling(arg: &Arg) -> String {

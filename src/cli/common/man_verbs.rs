@@ -1,12 +1,11 @@
 //! Man pages of verbs: one for each, or for those that take the same options, so that no list of options stands twice.
 
-use std::io;
+use std::io::{self, Write};
 
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-use super::man::{is_help, write_roff};
 use super::program::Program;
 
 /// With fewer verbs a program tells of them on its own page.
@@ -168,4 +167,12 @@ pub(super) fn list(roff: &mut Roff, program: &Program, command: &Command) {
         );
         roff.control("TP", []).text(head).text([roman(long_about(verb))]);
     }
+}
+
+pub(super) fn write_roff(roff: &Roff, page: &mut Vec<u8>) -> io::Result<()> {
+    page.write_all(roff.to_roff().as_bytes())
+}
+
+pub(super) fn is_help(arg: &Arg) -> bool {
+    matches!(arg.get_id().as_str(), "help" | "help-all")
 }

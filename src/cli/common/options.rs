@@ -137,6 +137,11 @@ impl OutputOptions {
         })
     }
 
+    /// Whether `--json` or `--jsonl` is asked for.
+    pub fn wants_json(&self) -> bool {
+        self.json || self.jsonl
+    }
+
     /// Refuses `--json` and `--jsonl` for what prints nothing but text.
     ///
     /// # Errors

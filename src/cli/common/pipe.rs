@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::Enough;
@@ -37,6 +38,13 @@ pub fn pipe_ends() -> (Input, Output) {
     let output = Mutex::new(BufWriter::with_capacity(BLOCK, io::stdout()));
     let shared = Arc::new(Shared { output, blocks: AtomicBool::new(false) });
     (Input { stdin: io::stdin(), shared: Arc::clone(&shared), enough: Enough::new() }, Output { shared })
+}
+
+/// Writes all of it to standard output.
+pub(crate) fn print_out(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    let (_, mut output) = pipe_ends();
+    let written = output.write_all(text.as_ref()).and_then(|()| output.flush());
+    written.context("cannot write to standard output")
 }
 
 /// Standard input.

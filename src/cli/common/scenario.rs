@@ -81,6 +81,17 @@ pub(crate) fn in_scenario(
     Problem::unreadable(message).at(&caret)
 }
 
+/// The file and line of the scenario where a knob has this value.
+pub(crate) fn line_of_knob(
+    (scenario, path): (&Scenario, &Path),
+    name: &str,
+    value: &str,
+) -> Option<(String, usize)> {
+    let place = scenario.place_of_knob(name, value)?;
+    let above = scenario.text().get(..place.start)?;
+    Some((path.display().to_string(), 1 + above.matches('\n').count()))
+}
+
 /// So many ads that are left out are told of one by one.
 const TOLD: u64 = 5;
 

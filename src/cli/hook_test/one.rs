@@ -110,7 +110,7 @@ fn again(setup: &Setup, reactor: &mut Reactor, one: &One, shown: &mut Shown) -> 
 /// Tells what came of it.
 fn print(cli: &Shared, report: &Report<'_>, session: &Session) -> anyhow::Result<()> {
     let verdict = &report.shown.verdict;
-    let text = if cli.output.json || cli.output.jsonl {
+    let text = if cli.output.wants_json() {
         cli.output.rows(&[report.json()?])?.unwrap_or_default().into_bytes()
     } else {
         if !cli.output.quiet || !verdict.good || !report.failed.is_empty() {

@@ -110,7 +110,7 @@ impl<'a> Report<'a> {
             });
         }
         let output = &self.cli.output;
-        if output.json || output.jsonl {
+        if output.wants_json() {
             self.rows.push(serde_json::json!({
                 "record": record.name,
                 "hook": judged.hook.name(),

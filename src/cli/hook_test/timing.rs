@@ -26,7 +26,7 @@ pub(super) fn time(
         Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),
     };
     let (count, ends) = (timing.took.len(), &timing.ends);
-    match cli.output.json || cli.output.jsonl {
+    match cli.output.wants_json() {
         true => {
             let text = cli.output.rows(&[row(&timing)])?.unwrap_or_default();
             std::io::stdout().write_all(text.as_bytes())?;
