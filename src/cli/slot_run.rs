@@ -15,6 +15,8 @@ mod simulate;
 mod simulate_compare;
 mod simulate_out;
 mod simulate_picture;
+mod simulate_play;
+mod simulate_ready;
 mod simulate_report;
 mod simulate_silence;
 mod simulate_slips;

@@ -12,7 +12,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
 use crate::cli::common::{
-    AdFormat, Column, Output, Painter, Problem, Session, Status, pipe_ends, table as render,
+    AdFormat, Column, Output, Painter, Problem, Session, Status, pipe_ends, print_out, table as render,
 };
 use crate::runner::slot::at_rest;
 use crate::slot::{ExecutionPoint, SlotKey, SlotPlan};
@@ -125,15 +125,9 @@ pub(super) fn table(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     ];
     let slots: Vec<Planned> = loaded.settings.slots.iter().map(Planned::of).collect();
     let broken = slots.iter().any(|slot| slot.broken.is_some());
-    let (_, mut output) = pipe_ends();
-    let text = match cli.output.rows(&slots)? {
-        Some(text) => text,
-        None => {
-            let painter = Painter::stdout(cli.output.color);
-            render(&columns, slots.into_iter().map(Planned::cells), painter)
-        }
-    };
-    output.write_all(text.as_bytes()).context("standard output")?;
-    output.flush().context("standard output")?;
+    let rows = cli.output.rows(&slots)?;
+    let painter = Painter::stdout(cli.output.color);
+    let text = || render(&columns, slots.into_iter().map(Planned::cells), painter);
+    print_out(&rows.unwrap_or_else(text))?;
     Ok(if broken { Status::No } else { Status::Done })
 }

@@ -1,6 +1,5 @@
 //! Speaking to an execution point that runs.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -8,7 +7,7 @@ use anyhow::Context;
 use super::load;
 use super::options::{Cli, DrainOptions, Verb, Whole};
 use super::status;
-use crate::cli::common::{InputOptions, Problem, Session, Status, patience, pipe_ends};
+use crate::cli::common::{InputOptions, Problem, Session, Status, patience, pipe_ends, print_out};
 use crate::os::RealWorld;
 use crate::runner::slot::{Answer, Request, ask, default_socket};
 
@@ -43,9 +42,8 @@ pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Resu
     let question = match verb {
         Verb::Status(options) => {
             let slot = options.of.slot.as_deref();
-            return status::show(cli, options, || {
-                send((cli, session), Question::new("status", &options.of.of, slot))
-            });
+            let ask = || send((cli, session), Question::new("status", &options.of.of, slot));
+            return status::show(cli, options, ask).map(|()| Status::Done);
         }
         Verb::Claim(options) => {
             let question = Question::new("claim", &options.of.of, Some(&options.of.slot)).with(|request| {
@@ -79,7 +77,8 @@ pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Resu
         }),
         Verb::Drain(options) => {
             let answer = send((cli, session), drain(options))?;
-            return write(answer.request_id.map_or_else(String::new, |id| format!("{id}\n")));
+            print_out(&answer.request_id.map_or_else(String::new, |id| format!("{id}\n")))?;
+            return Ok(Status::Done);
         }
         Verb::Run | Verb::Ads { .. } | Verb::Simulate { .. } | Verb::Doctor | Verb::Explain { .. } => {
             return Err(Problem::usage("this verb is not for a running execution point").into());
@@ -169,12 +168,6 @@ fn claimed((cli, session): (&Cli, &Session), answer: Answer) -> anyhow::Result<S
         session.tell(&format!("{}: {told}\n", session.name()));
     }
     let names = || answer.slots.iter().map(|slot| format!("{}\n", slot.slot)).collect();
-    write(cli.output.rows(&answer.slots)?.unwrap_or_else(names))
-}
-
-pub(super) fn write(text: String) -> anyhow::Result<Status> {
-    let (_, mut output) = pipe_ends();
-    output.write_all(text.as_bytes()).context("standard output")?;
-    output.flush().context("standard output")?;
+    print_out(&cli.output.rows(&answer.slots)?.unwrap_or_else(names))?;
     Ok(Status::Done)
 }

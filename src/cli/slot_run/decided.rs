@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::load::OF_COMMAND;
-use super::simulate::{Ready, line_of_knob, simulation};
+use super::simulate_ready::{Ready, simulation};
+use crate::cli::common::line_of_knob;
 use crate::config::Config;
 use crate::os::RealWorld;
 use crate::runner::events::Event as StreamEvent;

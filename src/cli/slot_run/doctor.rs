@@ -1,15 +1,12 @@
 //! `doctor`: will this configuration work here?
 
-use std::io::Write;
 use std::sync::atomic::Ordering;
-
-use anyhow::Context;
 
 use super::doctor_job::rehearsed;
 use super::load::{self, Loaded};
 use super::options::Cli;
 use super::starter_config::StarterConfig;
-use crate::cli::common::{Painter, Problem, Status, pipe_ends, status_of};
+use crate::cli::common::{Painter, Problem, Status, print_out, status_of};
 use crate::config::not_done::NotDone;
 use crate::runner::slot::{HealthCheck, Patient, Standing, examine, hook_account};
 use crate::world::World;
@@ -30,9 +27,7 @@ pub(super) fn doctor(cli: &Cli) -> anyhow::Result<Status> {
     let painter = Painter::stdout(cli.output.color);
     let lines = || checks.iter().map(|check| line(check, painter)).collect();
     let text: String = cli.output.rows(&checks)?.unwrap_or_else(lines);
-    let (_, mut output) = pipe_ends();
-    output.write_all(text.as_bytes()).context("standard output")?;
-    output.flush().context("standard output")?;
+    print_out(&text)?;
     if late {
         let text = "the time given with --timeout is over before all was looked at";
         return Err(Problem::new(Status::TimedOut, text).into());

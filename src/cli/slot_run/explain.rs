@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
-use clap::Args;
 use serde::Serialize;
 
 use super::decided::{knob, place_in};
-use super::options::Cli;
+use super::options::{Cli, ExplainOptions};
 use super::{ads, explain_cron, load};
 use crate::classad::references::{self, Names};
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
-use crate::cli::common::{InputOptions, Problem, Session, Status, assignment, patience, pipe_ends, read_ads};
+use crate::cli::common::{Problem, Session, Status, patience, pipe_ends, print_out, read_ads};
 use crate::config::Config;
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
@@ -21,31 +20,6 @@ use crate::runner::slot::at_rest;
 use crate::slot::{Clause, ExecutionPoint, Offer, SlotKey, SlotPlan, consider_ad};
 use crate::text::similar::nearest;
 use crate::world::World;
-
-/// Options of the verb.
-#[derive(Args, Debug)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    input: InputOptions,
-    /// Ask these slots, a pool's own ads (condor_status -long), in place of the configuration's
-    #[arg(long, value_name = "FILE")]
-    slot_ads: Option<PathBuf>,
-    /// Let an attribute of all slots have this value, such as LoadAvg=0; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
-    set: Vec<(String, String)>,
-    /// Let cron jobs have published the attributes of this file
-    #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
-    cron: Option<PathBuf>,
-    /// Run the configuration's cron jobs once first, and let slots have what they publish
-    #[arg(long, conflicts_with_all = ["slot_ads", "cron"])]
-    run_cron: bool,
-    /// Tell how many of the jobs each slot would take with this configuration in place of the present one
-    #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
-    compare: Option<PathBuf>,
-    /// Only these slots, such as slot1
-    #[arg(value_name = "SLOT")]
-    slots: Vec<String>,
-}
 
 /// What one slot would say to one job.
 #[derive(Serialize)]
@@ -141,7 +115,7 @@ impl Heard {
     }
 
     /// Why it may be a slip to set an attribute: no slot has it, and no expression of theirs or of the jobs asks for it.
-    fn unasked(&self, arguments: &Arguments, jobs: &[ClassAd]) -> Vec<String> {
+    fn unasked(&self, arguments: &ExplainOptions, jobs: &[ClassAd]) -> Vec<String> {
         let mut known = self.known.clone();
         for (_, expr) in jobs.iter().flat_map(ClassAd::iter) {
             known.extend(references::every(&expr));
@@ -153,7 +127,7 @@ impl Heard {
 }
 
 /// Exit status 0: every job is taken by some slot.
-pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> anyhow::Result<Status> {
+pub(super) fn explain(cli: &Cli, session: &Session, arguments: &ExplainOptions) -> anyhow::Result<Status> {
     let mut heard = Heard::default();
     // While others are waited for nothing of ours runs.
     let wait =
@@ -165,7 +139,7 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
         }
         None => {
             let slots = configured((cli, session), None, arguments, &mut heard)?;
-            let other = arguments.compare.as_ref();
+            let other = arguments.compare.as_deref();
             let other = other.map(|file| configured((cli, session), Some(file), arguments, &mut heard));
             let other = other.transpose()?;
             wait();
@@ -194,7 +168,7 @@ fn tell(cli: &Cli, slots: &Slots, jobs: &[ClassAd], world: &dyn World) -> anyhow
     let (_, mut output) = pipe_ends();
     let mut all_taken = true;
     let mut offers = Vec::new();
-    let as_rows = cli.output.json || cli.output.jsonl;
+    let as_rows = cli.output.wants_json();
     for ad in jobs {
         let mut taken = false;
         for at in 0..slots.len() {
@@ -250,11 +224,11 @@ fn below(reason: &str, details: &[Detail]) -> Vec<String> {
 
 fn configured(
     (cli, session): (&Cli, &Session),
-    file: Option<&PathBuf>,
-    arguments: &Arguments,
+    file: Option<&Path>,
+    arguments: &ExplainOptions,
     heard: &mut Heard,
 ) -> anyhow::Result<Slots> {
-    let loaded = load::load_to_ask(cli, file.map(PathBuf::as_path))?;
+    let loaded = load::load_to_ask(cli, file)?;
     heard.warn(loaded.warnings);
     let fetches = |slot: &&SlotPlan| slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
     let fetching = loaded.settings.slots.iter().filter(fetches).map(|slot| slot.number).collect();
@@ -277,7 +251,7 @@ fn configured(
 fn of_pool(
     (cli, session): (&Cli, &Session),
     path: &Path,
-    arguments: &Arguments,
+    arguments: &ExplainOptions,
     heard: &mut Heard,
 ) -> anyhow::Result<Slots> {
     if path == Path::new("-") && arguments.input.ads == Path::new("-") {
@@ -397,13 +371,8 @@ fn compare(
             refused_after,
         });
     }
-    let (_, mut output) = pipe_ends();
-    let text = match cli.output.rows(&changes)? {
-        Some(text) => text,
-        None => changes.iter().fold(heading.to_owned(), |text, change| text + &change.told()),
-    };
-    output.write_all(text.as_bytes()).context("standard output")?;
-    output.flush().context("standard output")?;
+    let text = || changes.iter().fold(heading.to_owned(), |text, change| text + &change.told());
+    print_out(&cli.output.rows(&changes)?.unwrap_or_else(text))?;
     Ok(if differs { Status::No } else { Status::Done })
 }
 

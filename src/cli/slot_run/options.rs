@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::explain;
-use super::simulate::Arguments;
 use crate::cli::common::{
-    self, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions, QuirksOptions,
+    self, ConfigOptions, EventsOptions, EventsTo, InputOptions, LinesOptions, OutputOptions, QuirksOptions,
 };
 use crate::time::Tick;
 
@@ -51,7 +49,7 @@ pub(super) enum Verb {
         slots: Vec<String>,
     },
     /// Play a scenario on a clock moved by hand: what would come of this policy in a month
-    Simulate(Arguments),
+    Simulate(SimulateOptions),
     /// Tell whether this configuration will work here, and what to do where it will not
     Doctor,
     /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain
@@ -100,7 +98,7 @@ pub(super) enum Verb {
     #[command(hide = true)]
     Reconfig(Whole),
     /// Tell which slots would take these jobs, and which part of START or of the limits says no
-    Explain(explain::Arguments),
+    Explain(ExplainOptions),
 }
 
 /// Which running execution point is meant.
@@ -298,4 +296,67 @@ pub(super) struct RunOptions {
     /// Take requests (status, claim, drain ...) at this socket; without, at one in LOG
     #[arg(long = "control", value_name = "SOCKET", help_heading = "Behaviour")]
     pub(super) control: Option<PathBuf>,
+}
+
+/// What is played, and what is told of it.
+#[derive(Args, Debug)]
+pub(super) struct SimulateOptions {
+    /// The scenario, in TOML: htc-scenario(5)
+    #[arg(value_name = "SCENARIO")]
+    pub(super) scenario: Option<PathBuf>,
+    /// Write a scenario with comments to begin with, to SCENARIO or to standard output
+    #[arg(long)]
+    pub(super) init: bool,
+    /// Tell all that happens, line by line, instead of a summary; or as JSON to FILE
+    #[arg(
+        long,
+        value_name = "FILE|fd:N",
+        value_parser = common::events_to,
+        num_args = 0..=1,
+        default_missing_value = "-"
+    )]
+    pub(super) events: Option<EventsTo>,
+    /// Draw a timeline of all slots
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+    /// Write one page with timeline, states, changes and summary
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// Tell what became of a job (CLUSTER.PROC), or what decided about a slot (SLOT@TIME, such as slot1@2h)
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["events", "svg", "html", "compare"])]
+    pub(super) why: Option<String>,
+    /// Play it with this configuration as well, and tell what differs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "svg", "html"])]
+    pub(super) compare: Option<PathBuf>,
+    /// Begin chance with this number in place of the scenario's seed
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Look at every slot in every poll, as the daemon does: slow, and the same
+    #[arg(long, hide_short_help = true)]
+    pub(super) every_poll: bool,
+}
+
+/// Which slots are asked, and how they are made up.
+#[derive(Args, Debug)]
+pub(super) struct ExplainOptions {
+    #[command(flatten)]
+    pub(super) input: InputOptions,
+    /// Ask these slots, a pool's own ads (condor_status -long), in place of the configuration's
+    #[arg(long, value_name = "FILE")]
+    pub(super) slot_ads: Option<PathBuf>,
+    /// Let an attribute of all slots have this value, such as LoadAvg=0; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = common::assignment)]
+    pub(super) set: Vec<(String, String)>,
+    /// Let cron jobs have published the attributes of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
+    pub(super) cron: Option<PathBuf>,
+    /// Run the configuration's cron jobs once first, and let slots have what they publish
+    #[arg(long, conflicts_with_all = ["slot_ads", "cron"])]
+    pub(super) run_cron: bool,
+    /// Tell how many of the jobs each slot would take with this configuration in place of the present one
+    #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
+    pub(super) compare: Option<PathBuf>,
+    /// Only these slots, such as slot1
+    #[arg(value_name = "SLOT")]
+    pub(super) slots: Vec<String>,
 }

@@ -1,18 +1,17 @@
 //! `simulate --compare`: the same workload with two configurations.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::decided::{Decided, clean, of_fates};
 use super::options::Cli;
-use super::simulate::{Ready, play_side_by_side, simulation};
+use super::simulate_play::play_side_by_side;
+use super::simulate_ready::{Ready, simulation};
 use super::simulate_report::{cut, more};
 use super::simulate_silence::explain_silence;
-use crate::cli::common::{Column, Painter, Status, pipe_ends, table};
+use crate::cli::common::{Column, Painter, Status, print_out, table};
 use crate::runner::simulate::summary::HookCounts;
 use crate::runner::simulate::times::written;
 use crate::runner::simulate::{Fate, Play, Played, Simulation, Summary, Whose};
@@ -67,17 +66,12 @@ pub(super) fn compare(
     let difference = search.difference(play, (before, after))?;
     let differs = difference.is_some() || counted(&one.summary)? != counted(&other.summary)?;
     let compared = Compared { before: &one.summary, after: &other.summary, first_difference: difference };
-    let (_, mut output) = pipe_ends();
-    let text = match cli.output.rows(std::slice::from_ref(&compared))? {
-        Some(text) => text,
-        None => {
-            let painter = Painter::stdout(cli.output.color);
-            let text = readable((&one, &other), compared.first_difference.as_ref(), painter);
-            heading(&cli.config.name(), file) + &text
-        }
+    let text = || {
+        let painter = Painter::stdout(cli.output.color);
+        let text = readable((&one, &other), compared.first_difference.as_ref(), painter);
+        heading(&cli.config.name(), file) + &text
     };
-    output.write_all(text.as_bytes()).context("standard output")?;
-    output.flush().context("standard output")?;
+    print_out(&cli.output.rows(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
     Ok(if differs { Status::No } else { Status::Done })
 }
 

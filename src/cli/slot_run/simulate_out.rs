@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::simulate_picture;
-use crate::cli::common::{EventsTo, Input, Problem, Session, Status, patience, pipe_ends};
+use crate::cli::common::{EventsTo, Input, Problem, Session, Status, patience, pipe_ends, print_out};
 use crate::os::{Outlet, clock};
 use crate::runner::events::Event as StreamEvent;
 use crate::runner::simulate::Played;
@@ -99,9 +99,7 @@ fn cannot_write(path: &Path) -> Problem {
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if path == Path::new(OUT) {
-        let (_, mut output) = pipe_ends();
-        output.write_all(text.as_bytes()).context("standard output")?;
-        return output.flush().context("standard output");
+        return print_out(text);
     }
     std::fs::write(path, text).with_context(|| cannot_write(path))
 }

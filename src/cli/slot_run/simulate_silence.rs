@@ -1,7 +1,7 @@
 //! Why jobs have never run that no slot was offered: what keeps slots from asking.
 
 use super::decided::{clean, place};
-use super::simulate::Ready;
+use super::simulate_ready::Ready;
 use super::simulate_report::thousands;
 use crate::os::RealWorld;
 use crate::runner::simulate::summary::{HookCounts, Summary, pair_name};

@@ -6,7 +6,7 @@ use std::path::Path;
 use bstr::ByteSlice;
 
 use super::load::OF_COMMAND;
-use super::simulate::line_of_knob;
+use crate::cli::common::line_of_knob;
 use crate::config::Config;
 use crate::config::lint::Subject;
 use crate::config::lint::usage::{self, Use};

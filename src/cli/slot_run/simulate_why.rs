@@ -1,16 +1,14 @@
 //! `simulate --why`: what became of a job, or what decided about a slot at a time.
 
 use std::cell::RefCell;
-use std::io::Write;
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::decided::{Asking, Decided, clean, decided, knob, knob_of, of_fates, place};
 use super::options::Cli;
-use super::simulate::{Ready, simulation};
+use super::simulate_ready::{Ready, simulation};
 use super::simulate_silence::explain_silence;
-use crate::cli::common::{Problem, Status, pipe_ends};
+use crate::cli::common::{Problem, Status, print_out};
 use crate::os::RealWorld;
 use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::runner::simulate::summary::NeverRun;
@@ -80,13 +78,7 @@ fn of_job(cli: &Cli, ready: &Ready, play: Play, job: &str) -> anyhow::Result<Sta
     let mut never_run = if was_offered { Vec::new() } else { played.summary.never_run };
     never_run.retain(|never| Some(never.kind) == kind);
     let story = JobStory { job, happened: happened.collect(), never_run };
-    let text = match cli.output.rows(std::slice::from_ref(&story))? {
-        Some(text) => text,
-        None => job_text(&story),
-    };
-    let (_, mut output) = pipe_ends();
-    output.write_all(text.as_bytes()).context("standard output")?;
-    output.flush().context("standard output")?;
+    print_out(&cli.output.rows(std::slice::from_ref(&story))?.unwrap_or_else(|| job_text(&story)))?;
     Ok(if was_offered { Status::Done } else { Status::No })
 }
 
@@ -210,13 +202,8 @@ fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -
         Changed { at, state: state.unwrap_or_default(), reason, decided }
     });
     let story = SlotStory { slot: slot.to_owned(), at: since, state, changes: changes.collect(), policy };
-    let text = match cli.output.rows(std::slice::from_ref(&story))? {
-        Some(text) => text,
-        None => slot_text(&story),
-    };
-    let (_, mut output) = pipe_ends();
-    output.write_all(text.as_bytes()).context("standard output")?;
-    output.flush().map(|()| Status::Done).context("standard output")
+    print_out(&cli.output.rows(std::slice::from_ref(&story))?.unwrap_or_else(|| slot_text(&story)))?;
+    Ok(Status::Done)
 }
 
 fn slot_text(story: &SlotStory) -> String {

@@ -3,9 +3,8 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use super::control::write;
 use super::options::{Cli, StatusOptions};
-use crate::cli::common::{Column, Painter, Status, table};
+use crate::cli::common::{Column, Painter, print_out, table};
 use crate::os::clock;
 use crate::runner::slot::{Answer, DrainNow, SlotStatus};
 use crate::text::one_line::one_line;
@@ -18,25 +17,25 @@ pub(super) fn show(
     cli: &Cli,
     options: &StatusOptions,
     ask: impl Fn() -> anyhow::Result<Answer>,
-) -> anyhow::Result<Status> {
+) -> anyhow::Result<()> {
     let slot = options.of.slot.as_deref();
-    let Some(pause) = options.watch else { return write(page(cli, ask()?, slot)?) };
+    let Some(pause) = options.watch else { return print_out(&page(cli, ask()?, slot)?) };
     let mut answer = ask()?;
     let mut first = true;
     loop {
         let text = page(cli, answer, slot)?;
-        let begin = match (cli.output.json || cli.output.jsonl, std::io::stdout().is_terminal(), first) {
+        let begin = match (cli.output.wants_json(), std::io::stdout().is_terminal(), first) {
             (false, true, _) => CLEAR,
             (false, false, false) => "\n",
             _ => "",
         };
-        write(format!("{begin}{text}"))?;
+        print_out(&format!("{begin}{text}"))?;
         first = false;
         std::thread::sleep(pause.max(Duration::from_millis(100)));
         answer = match ask() {
             Ok(answer) => answer,
             // It has ended.
-            Err(_) => return Ok(Status::Done),
+            Err(_) => return Ok(()),
         };
     }
 }
