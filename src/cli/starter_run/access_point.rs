@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,7 +13,8 @@ use nix::libc;
 
 use super::super::common::{Problem, Session, Status};
 use super::control;
-use super::session::{Run, keep};
+use super::options::As;
+use super::run::{Run, keep};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::config::{ValueError, View};
@@ -34,37 +34,6 @@ use crate::shadow::{Setup, Until};
 use crate::starter::job_info::JobInfo;
 use crate::transfer::Errand;
 use crate::world::World;
-
-/// `--as`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum As {
-    /// The starter alone, as for fetched work: nothing is transferred
-    #[default]
-    Fetched,
-    /// The local universe under a schedd: exit policy, nothing is transferred
-    Local,
-    /// Schedd and shadow too: transfer, policy, the job's log
-    Shadow,
-}
-
-/// `--until`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UntilOption(pub(super) Until);
-
-impl FromStr for UntilOption {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "done" => Ok(UntilOption(Until::Done)),
-            "held" => Ok(UntilOption(Until::Held)),
-            number => match number.parse::<u32>() {
-                Ok(runs) if runs > 0 => Ok(UntilOption(Until::Runs(runs))),
-                _ => Err("give 'done', 'held' or a number of runs above 0".to_owned()),
-            },
-        }
-    }
-}
 
 /// The helper: an errand on standard input, what came of it on standard output.
 pub(super) fn helper() -> anyhow::Result<Status> {

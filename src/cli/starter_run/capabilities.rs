@@ -6,8 +6,8 @@ use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
 use super::super::common::{Problem, Session, Status};
+use super::configuration::load;
 use super::options::Cli;
-use super::session::load;
 use crate::classad::Value;
 use crate::config::View;
 use crate::runner::hook_environment::DaemonEnvironment;

@@ -5,10 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::super::common::{Problem, Session, Status, status_of};
-use super::access_point::As;
 use super::capabilities;
-use super::options::Cli;
-use super::session;
+use super::options::{As, Cli, leading_number};
+use super::run::Run;
 use crate::config::version::{PLATFORM_LINE, VERSION_LINE};
 use crate::starter::EXCEPTION;
 
@@ -49,7 +48,7 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
     }
     // As long as it runs, whatever comes of it.
     let _there = pid_file.and_then(|path| PidFile::write(path, session));
-    session::Run { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
+    Run { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
 }
 
 /// The options of all daemons, which come first and are taken away; the first other word ends them. `None`: the version is
@@ -224,7 +223,7 @@ fn set_job_option(cli: &mut Cli, name: &str, value: OsString) -> anyhow::Result<
     let text = || value.to_string_lossy().into_owned();
     let number = |slot: &mut Option<String>| -> anyhow::Result<()> {
         let text = text();
-        if text.trim_start().starts_with('-') && session::leading_number(&text) < 0 {
+        if text.trim_start().starts_with('-') && leading_number(&text) < 0 {
             return Err(Problem::usage(format!("{name}: '{text}' is negative")).into());
         }
         *slot = Some(text);

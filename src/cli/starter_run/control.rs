@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
-
 use super::options::Cli;
-use crate::cli::common::{Problem, Status, pipe_ends};
+use crate::cli::common::{Problem, Status, print_out};
 use crate::os::Reactor;
 use crate::runner::control::Control;
 use crate::runner::starter::{Order, ask as ask_starter, listen};
@@ -26,10 +24,7 @@ pub(super) fn ask(cli: &Cli, word: &str) -> anyhow::Result<Status> {
     }
     if let (Some(name), Some(state)) = (&reply.job, &reply.state) {
         let row = serde_json::json!({ "job": name, "state": state });
-        let text = cli.output.rows(&[row])?.unwrap_or_else(|| format!("{name} {state}\n"));
-        let (_, mut output) = pipe_ends();
-        std::io::Write::write_all(&mut output, text.as_bytes()).context("standard output")?;
-        std::io::Write::flush(&mut output).context("standard output")?;
+        print_out(&cli.output.rows(&[row])?.unwrap_or_else(|| format!("{name} {state}\n")))?;
     }
     Ok(Status::Done)
 }

@@ -2,13 +2,17 @@
 
 mod access_point;
 mod capabilities;
+mod clean;
 mod compat;
+mod configuration;
 mod control;
 mod events_of;
 mod job_ad;
 mod manual;
 mod options;
+mod run;
 mod session;
+mod spool;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -17,8 +21,8 @@ use anyhow::Context;
 use bstr::BString;
 use clap::{ArgMatches, FromArgMatches};
 
-use self::access_point::As;
-use self::options::{Cli, NAME, OPTIONS, is_given, slot_of_runner};
+use self::options::{As, Cli, NAME, OPTIONS, is_given, slot_of_runner};
+use self::run::Run;
 use super::common::{Compat, Problem, Program, Session, Status};
 use crate::os;
 use crate::starter;
@@ -53,7 +57,7 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
             if !of_words {
                 cli.job.slot_name = None;
             }
-            return session::Run { cli: &cli, ads_given, as_tool: false, slot }.run(session);
+            return Run { cli: &cli, ads_given, as_tool: false, slot }.run(session);
         }
         None => (Cli::from_arg_matches(matches)?, is_given(matches, "ads")),
     };
@@ -76,7 +80,7 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         return control::ask(&cli, word);
     }
     if cli.job.clean {
-        return session::clean(&cli, session);
+        return clean::clean(&cli, session);
     }
-    session::Run { cli: &cli, ads_given, as_tool: false, slot: cli.job.slot_name.clone() }.run(session)
+    Run { cli: &cli, ads_given, as_tool: false, slot: cli.job.slot_name.clone() }.run(session)
 }

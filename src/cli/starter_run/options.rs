@@ -2,18 +2,19 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 
-use super::access_point::{As, UntilOption};
 use super::manual;
 use crate::cli::common::{
     self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions, Problem,
     QuirksOptions, command, normalise,
 };
+use crate::shadow::Until;
 use crate::text::arguments;
 
 pub(super) const NAME: &str = "htc-starter-run";
@@ -42,6 +43,37 @@ pub(super) struct Cli {
     pub(super) lines: LinesOptions,
     #[command(flatten)]
     pub(super) job: JobOptions,
+}
+
+/// `--as`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum As {
+    /// The starter alone, as for fetched work: nothing is transferred
+    #[default]
+    Fetched,
+    /// The local universe under a schedd: exit policy, nothing is transferred
+    Local,
+    /// Schedd and shadow too: transfer, policy, the job's log
+    Shadow,
+}
+
+/// `--until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UntilOption(pub(super) Until);
+
+impl FromStr for UntilOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "done" => Ok(UntilOption(Until::Done)),
+            "held" => Ok(UntilOption(Until::Held)),
+            number => match number.parse::<u32>() {
+                Ok(runs) if runs > 0 => Ok(UntilOption(Until::Runs(runs))),
+                _ => Err("give 'done', 'held' or a number of runs above 0".to_owned()),
+            },
+        }
+    }
 }
 
 /// What means nothing where no job is run.
@@ -246,4 +278,14 @@ fn slot_runner_words() -> anyhow::Result<Vec<OsString>> {
     let words = arguments::parse_v2_raw(text.as_bytes())
         .with_context(|| Problem::usage(format!("the environment variable {OPTIONS}")))?;
     Ok(words.into_iter().map(|word| OsString::from_vec(word.into())).collect())
+}
+
+/// `atoi`: the number a text begins with, 0 for none.
+pub(super) fn leading_number(text: &str) -> i64 {
+    let text = text.trim_start();
+    let end = text
+        .char_indices()
+        .position(|(at, c)| !(c.is_ascii_digit() || (at == 0 && (c == '-' || c == '+'))))
+        .unwrap_or(text.len());
+    text[..end].parse().unwrap_or(0)
 }

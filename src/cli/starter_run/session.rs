@@ -6,138 +6,32 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
-use super::super::common::{
-    AdFormat, Problem, Session, Status, is_broken_pipe, is_without_configuration, standard_error,
-};
-use super::access_point::{As, JobSetup};
+use super::super::common::{Problem, Session, Status, is_broken_pipe, standard_error};
+use super::access_point::JobSetup;
+use super::configuration::load;
 use super::control;
 use super::job_ad;
-use super::options::{Cli, PRIVATE};
-use crate::classad::format::json::{self, Layout};
+use super::options::{As, PRIVATE, leading_number};
+use super::run::{Run, keep};
+use super::spool::Spool;
 use crate::classad::format::long;
 use crate::classad::{self, ClassAd, Dialect};
-use crate::config::{CommandPolicy, Config, ValueError, View, Who};
+use crate::config::View;
 use crate::job::attr;
-use crate::os::{Reactor, stdout_was_closed};
+use crate::os::Reactor;
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::shadow::clean_credentials;
-use crate::runner::slot::{Private, remove_abandoned};
 use crate::runner::starter::{
-    Beside, Cleaner, Finished, Plan, Rehearsed, Request, SIGNALS, Script, StateFile, condor_ids, execute,
-    plan, rehearse, run_with, slot_of_log,
+    Beside, Finished, Plan, Rehearsed, Request, SIGNALS, Script, condor_ids, handed_length, job_note, plan,
+    rehearse, run_with, slot_of_log, take,
 };
-use crate::runner::starter::{handed_length, job_note, take};
-use crate::starter::container::ContainerKnobs;
 use crate::starter::job_source::{self, Completion};
 use crate::starter::not_done::With;
-use crate::starter::volume_group::VolumeGroup;
-use crate::starter::{EXCEPTION, Overrides, Standing};
+use crate::starter::{Overrides, Standing};
 use crate::world::World;
-
-/// What the directories of spools begin with.
-const SPOOLS: &str = "htc-spool.";
-
-/// A directory for what a job leaves for its next run; gone with its owner.
-struct Spool {
-    path: PathBuf,
-    _owner: Private,
-}
-
-/// A command line about to be carried out.
-pub(super) struct Run<'a> {
-    pub(super) cli: &'a Cli,
-    /// Whether `--ads` was typed.
-    pub(super) ads_given: bool,
-    /// Whether we are called `condor_starter`.
-    pub(super) as_tool: bool,
-    /// Name of the slot for events, where it is not that of `_CONDOR_SLOT`.
-    pub(super) slot: Option<OsString>,
-}
-
-/// `atoi`: the number a text begins with, 0 for none.
-pub(super) fn leading_number(text: &str) -> i64 {
-    let text = text.trim_start();
-    let end = text
-        .char_indices()
-        .position(|(at, c)| !(c.is_ascii_digit() || (at == 0 && (c == '-' || c == '+'))))
-        .unwrap_or(text.len());
-    text[..end].parse().unwrap_or(0)
-}
-
-/// The configuration; where there is none at all the defaults do, unless the reference's own behaviour is wanted.
-pub(super) fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow::Result<Config> {
-    let local_name = cli.job.local_name.clone().unwrap_or_default();
-    let who = Who { subsystem: "STARTER".into(), local_name: local_name.into() };
-    let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
-    let mut loaded = Config::load(world, &who, &options);
-    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(is_without_configuration) {
-        options.file = Some("ONLY_ENV".into());
-        loaded = Config::load(world, &who, &options);
-    }
-    let (config, warnings) = loaded.map_err(|error| {
-        let text = error.reference_text().to_str_lossy().trim().to_owned();
-        let explanation = error.explanation();
-        let explained = if explanation.is_empty() { text } else { format!("{text}\n{explanation}") };
-        Problem::unreadable(format!("the configuration cannot be read: {explained}"))
-    })?;
-    for warning in warnings {
-        session.warn(&warning.text.to_string());
-    }
-    Ok(config)
-}
-
-/// An ad that could not be written is kept for whoever cleans up.
-pub(super) fn keep(state: Option<StateFile>, ad: Option<&[u8]>, session: &Session) {
-    // Who closed it does not want the ad.
-    if let (Some(state), Some(ad)) = (state, ad)
-        && !stdout_was_closed()
-    {
-        state.keep(ad);
-        session.warn("the job's ad is kept: htc-starter-run --clean prints it");
-    }
-}
-
-/// Removes what starters that were killed have left (`--clean`): 1 where something stays.
-pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
-    let world = cli.clock.world();
-    let config = load(cli, false, &world, session)?;
-    let view = config.view(&world);
-    let unreadable = |error: ValueError| Problem::unreadable(error.told());
-    let knobs = ContainerKnobs::read(&view).map_err(unreadable)?;
-    let group = VolumeGroup::read(&view).map_err(unreadable)?;
-    let base =
-        view.string("BASE_CGROUP").map_err(unreadable)?.map(|setting| setting.value).unwrap_or_default();
-    let execute = execute(&view, &std::env::temp_dir(), &world).map_err(unreadable)?;
-    let cleaned = Cleaner::new(&knobs, base, group).clean(&execute, None, false, &world);
-    remove_abandoned(&std::env::temp_dir(), SPOOLS);
-    let mut stdout = std::io::stdout().lock();
-    for one in &cleaned {
-        if let Some(ad) = &one.ad {
-            stdout.write_all(ad.as_bytes()).and_then(|()| stdout.write_all(b"\n"))?;
-        }
-        match one.stays {
-            true => session.warn(&one.line),
-            false => session.tell(&format!("{}: {}\n", session.name(), one.line)),
-        }
-    }
-    let spool =
-        view.string("SPOOL").map_err(unreadable)?.map(|setting| setting.value.to_path_lossy().into_owned());
-    let of_hooks = spool.map(|spool| clean_credentials(&spool)).unwrap_or_default();
-    for (directory, gone) in &of_hooks {
-        let what = format!("the credentials of a SHADOW_PREPARE_JOB, '{}'", directory.display());
-        match gone {
-            Ok(()) => session.tell(&format!("{}: {what}, are removed\n", session.name())),
-            Err(error) => session.warn(&format!("{what}, cannot be removed: {error}")),
-        }
-    }
-    let stays = cleaned.iter().any(|one| one.stays) || of_hooks.iter().any(|(_, gone)| gone.is_err());
-    Ok(if stays { Status::No } else { Status::Done })
-}
 
 impl Run<'_> {
     pub(super) fn run(&self, session: &Session) -> anyhow::Result<Status> {
@@ -149,15 +43,6 @@ impl Run<'_> {
             session.report(&error);
             Ok(Status::Tool(1))
         })
-    }
-
-    fn quirks(&self) -> Quirks {
-        self.cli.quirks.quirks
-    }
-
-    /// Whether options, output and statuses are those of the daemon.
-    pub(super) fn is_daemon(&self) -> bool {
-        self.as_tool || self.quirks().has(Quirk::StarterOwnCommandLine)
     }
 
     fn run_job(&self, session: &Session) -> anyhow::Result<Status> {
@@ -187,7 +72,7 @@ impl Run<'_> {
             As::Local => With::Schedd,
             As::Shadow => With::Shadow,
         };
-        let spool = self.spool(with)?;
+        let spool = (with == With::Shadow && !job.dry_run).then(Spool::new).transpose()?;
         let log = self.log_file()?;
         let words = ["htc-starter-run", "--carry"].map(BString::from).to_vec();
         let request = |ad: ClassAd| Request {
@@ -200,7 +85,7 @@ impl Run<'_> {
             with,
             // Whatever becomes of the file, it is this program.
             helper: ("/proc/self/exe".into(), words.clone()),
-            spool: spool.as_ref().map(|spool| spool.path.clone()),
+            spool: spool.as_ref().map(|spool| spool.path().to_owned()),
             log: log.clone(),
             shell: self.shell(),
             slot: self.slot(&view),
@@ -223,7 +108,7 @@ impl Run<'_> {
                 machine,
                 until: job.until.0,
                 local: with == With::Schedd,
-                spool: spool.as_ref().map(|spool| spool.path.as_path()),
+                spool: spool.as_ref().map(Spool::path),
             };
             return self.play(setup, &request, &mut stream, session);
         }
@@ -232,17 +117,6 @@ impl Run<'_> {
             Err(error) => return self.refused(&error, session),
         };
         self.carry_out(planned, &world, &mut stream, session)
-    }
-
-    /// The end of a run whose knobs are wrong.
-    pub(super) fn refused(&self, error: &ValueError, session: &Session) -> anyhow::Result<Status> {
-        let problem = Problem::unreadable(error.told()).into();
-        if !self.quirks().has(Quirk::StarterExceptions) {
-            return Err(problem);
-        }
-        // The daemon's own knobs: it ends by an exception before it has begun.
-        session.report(&problem);
-        Ok(Status::Tool(EXCEPTION))
     }
 
     /// The job's ad with what the configuration has of it.
@@ -308,20 +182,6 @@ impl Run<'_> {
         }
     }
 
-    /// A directory for what a job leaves for its next run.
-    fn spool(&self, with: With) -> anyhow::Result<Option<Spool>> {
-        if with != With::Shadow || self.cli.job.dry_run {
-            return Ok(None);
-        }
-        // What runs that were killed have left goes first.
-        let made = Private::named(&std::env::temp_dir(), SPOOLS).and_then(|owner| {
-            let path = owner.path().join("spool");
-            std::fs::create_dir(&path)?;
-            Ok(Spool { path, _owner: owner })
-        });
-        made.map(Some).context("cannot make a directory for checkpoints")
-    }
-
     /// What would be done: lines, or one object; 0 if the job would be started.
     fn tell_rehearsal(&self, rehearsed: &Rehearsed) -> anyhow::Result<Status> {
         let mut row = serde_json::to_value(&rehearsed.story)?;
@@ -341,14 +201,6 @@ impl Run<'_> {
     fn shell(&self) -> Option<BString> {
         let own = || std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
         self.cli.job.interactive.then(|| BString::from(own().unwrap_or_else(|| "/bin/sh".into()).into_vec()))
-    }
-
-    /// The log that `--log` names.
-    pub(super) fn log_file(&self) -> anyhow::Result<Option<PathBuf>> {
-        let absolute = |path: &PathBuf| {
-            std::path::absolute(path).with_context(|| Problem::usage(format!("--log '{}'", path.display())))
-        };
-        self.cli.job.log.as_ref().map(absolute).transpose()
     }
 
     /// Ids of a job are numbers; the daemon takes any text, and what that begins with.
@@ -501,42 +353,6 @@ impl Run<'_> {
         }
         stdout.flush()?;
         Ok(())
-    }
-
-    /// An ad in the form that is wanted.
-    pub(super) fn formatted(&self, long_form: &[u8]) -> Vec<u8> {
-        let form = match self.cli.output.format() {
-            None | Some(AdFormat::Long) => return long_form.to_vec(),
-            Some(form) => form,
-        };
-        let (ad, _) = long::parse(long_form);
-        let mut text = Vec::new();
-        if form == AdFormat::Json {
-            text.extend_from_slice(b"[\n");
-            json::push(&ad, Layout::Indented, &mut text);
-            text.extend_from_slice(b"\n]\n");
-        } else {
-            json::push(&ad, Layout::OneLine, &mut text);
-            text.push(b'\n');
-        }
-        text
-    }
-
-    /// The status of a job whose result ad may not be where it was asked for: a failure of ours, which a starter only notes.
-    pub(super) fn with_result_ad(
-        &self,
-        finished: &Finished,
-        status: Status,
-        session: &Session,
-    ) -> anyhow::Result<Status> {
-        match &finished.unwritten {
-            None => Ok(status),
-            Some(why) if self.is_daemon() => {
-                session.warn(why);
-                Ok(status)
-            }
-            Some(why) => Err(anyhow::anyhow!("{why}")),
-        }
     }
 
     fn status(&self, finished: &Finished) -> Status {

@@ -1,0 +1,30 @@
+//! The configuration of a starter.
+
+use bstr::ByteSlice;
+
+use super::options::Cli;
+use crate::cli::common::{Problem, Session, is_without_configuration};
+use crate::config::{CommandPolicy, Config, Who};
+use crate::world::World;
+
+/// The configuration; where there is none at all the defaults do, unless the reference's own behaviour is wanted.
+pub(super) fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow::Result<Config> {
+    let local_name = cli.job.local_name.clone().unwrap_or_default();
+    let who = Who { subsystem: "STARTER".into(), local_name: local_name.into() };
+    let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
+    let mut loaded = Config::load(world, &who, &options);
+    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(is_without_configuration) {
+        options.file = Some("ONLY_ENV".into());
+        loaded = Config::load(world, &who, &options);
+    }
+    let (config, warnings) = loaded.map_err(|error| {
+        let text = error.reference_text().to_str_lossy().trim().to_owned();
+        let explanation = error.explanation();
+        let explained = if explanation.is_empty() { text } else { format!("{text}\n{explanation}") };
+        Problem::unreadable(format!("the configuration cannot be read: {explained}"))
+    })?;
+    for warning in warnings {
+        session.warn(&warning.text.to_string());
+    }
+    Ok(config)
+}
