@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use serde::Serialize;
 
-use super::{listing, native};
-use crate::cli::common::{AdFormat, Painter, Status};
+use super::loading::problem;
+use crate::cli::common::{OutputOptions, Painter, Status};
 use crate::config::redact;
 use crate::config::{Config, ConfigError, LoadOptions, SourceId, SourceKind, Who};
 use crate::world::World;
@@ -191,19 +191,12 @@ impl Report {
 }
 
 /// Compares and prints; exit status 1 if anything differs.
-pub(super) fn run(
-    request: &Request<'_>,
-    world: &dyn World,
-    (format, painter): (Option<AdFormat>, Painter),
-) -> anyhow::Result<Status> {
+pub(super) fn run(request: &Request<'_>, world: &dyn World, output: OutputOptions) -> anyhow::Result<Status> {
     let report = compare(request, world).map_err(|Unreadable(file, error)| {
-        anyhow::Error::from(native::problem(&error)).context(format!("'{}'", file.display()))
+        anyhow::Error::from(problem(&error)).context(format!("'{}'", file.display()))
     })?;
-    let mut out = Vec::new();
-    match format.filter(|format| *format != AdFormat::Long) {
-        Some(format) => listing::records_as(format, &report.differences, &mut out)?,
-        None => out = report.text(painter, request.files).into_bytes(),
-    }
-    std::io::stdout().write_all(&out)?;
+    let text = || report.text(Painter::stdout(output.color), request.files);
+    let text = output.rows(&report.differences)?.unwrap_or_else(text);
+    std::io::stdout().write_all(text.as_bytes())?;
     Ok(if report.differences.is_empty() { Status::Done } else { Status::No })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use bstr::{BStr, BString};
 
+use crate::config::SourceId;
 use crate::config::defaults::{self, Parameter};
 use crate::config::macro_set::{Entry, MacroSet};
 use crate::text::caseless;
@@ -31,6 +32,13 @@ pub(super) struct Row<'a> {
     pub(super) raw: Cow<'a, [u8]>,
     /// What it is.
     pub(super) kind: Kind<'a>,
+}
+
+impl Row<'_> {
+    /// Whether a source set it, in contrast to what was detected or compiled in.
+    pub(super) fn is_set(&self) -> bool {
+        matches!(self.kind, Kind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
+    }
 }
 
 /// A name that is ordered without regard to case.

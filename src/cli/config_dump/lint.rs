@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 use serde::Serialize;
 
-use super::listing;
-use crate::cli::common::{AdFormat, Painter, Problem, Session, Status};
+use crate::cli::common::{OutputOptions, Painter, Problem, Session, Status};
 use crate::config::lint::Finding;
 use crate::config::{ConfigError, LoadOptions, Who};
 use crate::runner::config_lint::here::ELSEWHERE;
@@ -29,10 +28,8 @@ pub(super) struct Request {
     pub(super) options: LoadOptions,
     /// For whom.
     pub(super) who: Who,
-    /// JSON in place of text.
-    pub(super) json: Option<AdFormat>,
-    /// Colours.
-    pub(super) painter: Painter,
+    /// JSON or text.
+    pub(super) output: OutputOptions,
     /// Whether secrets are masked.
     pub(super) redact: bool,
 }
@@ -93,19 +90,21 @@ fn tell(
     request: &Request,
     session: &Session,
 ) -> anyhow::Result<Status> {
-    let mut out = Vec::new();
     let elsewhere = take_elsewhere(&mut findings);
     let shown = &findings[..findings.len().min(MOST)];
-    if let Some(format) = request.json {
-        let records: Vec<Record> = shown.iter().chain(&elsewhere).map(record).collect();
-        listing::records_as(format, &records, &mut out)?;
-    } else {
-        for finding in shown {
-            out.extend_from_slice(render(finding, request.painter).as_bytes());
+    let output = &request.output;
+    let text = match output.wants_json() {
+        true => {
+            let records: Vec<Record> = shown.iter().chain(&elsewhere).map(record).collect();
+            output.rows(&records)?.unwrap_or_default()
         }
-        out.extend_from_slice(by_reader(&elsewhere).as_bytes());
-    }
-    std::io::stdout().write_all(&out)?;
+        false => {
+            let painter = Painter::stdout(output.color);
+            let text: String = shown.iter().map(|finding| render(finding, painter)).collect();
+            text + &by_reader(&elsewhere)
+        }
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
     session.tell(&summary(&findings, read));
     Ok(match () {
         () if findings.is_empty() => Status::Done,

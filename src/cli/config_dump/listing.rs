@@ -6,17 +6,17 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
-use serde::Serialize;
 
 use super::entries::{self, Row};
-use super::native::{Cli, load, problem};
+use super::loading::{load, problem};
+use super::options::Cli;
 use super::{json, reads_back, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
-use crate::cli::common::{AdFormat, Problem, Session, Status};
+use crate::cli::common::{Problem, Session, Status};
 use crate::config::lint::{Finding, Subject};
 use crate::config::redact;
 use crate::config::story::{self, Story};
-use crate::config::{Config, SourceId, View, print};
+use crate::config::{Config, View, print};
 use crate::runner::config_lint::{self, Scope};
 use crate::text::caseless;
 use crate::world::World;
@@ -38,17 +38,16 @@ pub(super) fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow
     }
     let rows = entries::merged(&config.set, world, false);
     let (chosen, missing) = choose(cli, &rows, &config, world)?;
-    // A line of a dump has some forty bytes.
-    let mut out = Vec::with_capacity(chosen.len() * 48);
-    match cli.output.format() {
-        Some(format @ (AdFormat::Json | AdFormat::Jsonl)) => {
-            let all: Vec<_> =
-                chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
-            records_as(format, &all, &mut out)?;
-        }
-        Some(AdFormat::Long) | None => statements(cli, &chosen, (&config, &view), &mut out),
+    if cli.output.wants_json() {
+        let all: Vec<_> = chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
+        let text = cli.output.rows(&all)?.unwrap_or_default();
+        std::io::stdout().write_all(text.as_bytes())?;
+    } else {
+        // A line of a dump has some forty bytes.
+        let mut out = Vec::with_capacity(chosen.len() * 48);
+        statements(cli, &chosen, (&config, &view), &mut out);
+        std::io::stdout().write_all(&out)?;
     }
-    std::io::stdout().write_all(&out)?;
     for name in &missing {
         session.tell(&format!("Not defined: {name}\n"));
         let mut text = String::new();
@@ -78,7 +77,7 @@ fn choose<'r, 'c>(
         return Ok((rows.iter().filter(|row| wanted(&row.name)).collect(), Vec::new()));
     }
     if cli.names.is_empty() {
-        return Ok((rows.iter().filter(|row| is_set(row)).collect(), Vec::new()));
+        return Ok((rows.iter().filter(|row| row.is_set()).collect(), Vec::new()));
     }
     let (mut chosen, mut missing) = (Vec::new(), Vec::new());
     for name in &cli.names {
@@ -136,48 +135,19 @@ fn stories(cli: &Cli, subject: &Subject<'_>) -> anyhow::Result<Status> {
         (Story::of(name, subject), findings.collect::<Vec<Finding>>())
     };
     let stories: Vec<(Story, Vec<Finding>)> = cli.names.iter().map(told).collect();
-    let mut out = Vec::new();
-    match cli.output.format().filter(|format| *format != AdFormat::Long) {
-        Some(format) => {
-            let record = |(story, findings): &(Story, Vec<Finding>)| why::record(story, findings, redacting);
-            records_as(format, &stories.iter().map(record).collect::<Vec<_>>(), &mut out)?;
-        }
-        None => {
+    let record = |(story, findings): &(Story, Vec<Finding>)| why::record(story, findings, redacting);
+    let text = match cli.output.wants_json() {
+        true => cli.output.rows(&stories.iter().map(record).collect::<Vec<_>>())?.unwrap_or_default(),
+        false => {
             let mut text = String::new();
             for (story, findings) in &stories {
                 why::tell(story, findings, redacting, &mut text);
             }
-            out = text.into_bytes();
+            text
         }
-    }
-    std::io::stdout().write_all(&out)?;
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
     Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
-}
-
-/// Records as one array or a line each.
-pub(super) fn records_as<Record: Serialize>(
-    format: AdFormat,
-    records: &[Record],
-    out: &mut Vec<u8>,
-) -> anyhow::Result<()> {
-    match format {
-        AdFormat::Jsonl => {
-            for record in records {
-                serde_json::to_writer(&mut *out, record)?;
-                out.push(b'\n');
-            }
-        }
-        AdFormat::Json | AdFormat::Long => {
-            serde_json::to_writer_pretty(&mut *out, records)?;
-            out.push(b'\n');
-        }
-    }
-    Ok(())
-}
-
-/// Whether a source set it, in contrast to what was detected or compiled in.
-pub(super) fn is_set(row: &Row<'_>) -> bool {
-    matches!(row.kind, entries::Kind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
 }
 
 /// One parameter as a statement that reads back.

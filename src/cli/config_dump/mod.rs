@@ -8,7 +8,9 @@ mod hooks;
 mod json;
 mod lint;
 mod listing;
+mod loading;
 mod native;
+mod options;
 mod reads_back;
 mod request;
 mod tool;
@@ -25,7 +27,7 @@ pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
         let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "set_knob"];
-        let command = command::<native::Cli>(NAME, &MANUAL);
+        let command = command::<options::Cli>(NAME, &MANUAL);
         rare.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
     },
     manual: &MANUAL,

@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::ByteSlice;
 
 use super::entries::{self, Kind, Row};
-use super::listing::is_set;
 use crate::config::redact;
 use crate::config::sources::user_file;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who, defaults, print};
@@ -76,7 +75,7 @@ pub(super) fn is_same(
         redact::attempt(&mut again, world);
     }
     let read: Vec<Row<'_>> = entries::table(&again.config.set, world);
-    let read = read.iter().filter(|row| is_set(row) && !is_default(row));
+    let read = read.iter().filter(|row| row.is_set() && !is_default(row));
     let shown = |row: &Row<'_>| (row.name.to_ascii_lowercase(), row.raw.to_vec());
     again.error.is_none() && read.map(shown).eq(rows().map(|row| shown(row)))
 }
