@@ -5,6 +5,7 @@ mod ask;
 mod count_by;
 mod explanation;
 mod manual;
+mod odd;
 mod operands;
 mod options;
 mod output;
@@ -13,6 +14,7 @@ mod results;
 mod stream;
 mod tool;
 mod unknown;
+mod work;
 
 use clap::{ArgMatches, FromArgMatches};
 

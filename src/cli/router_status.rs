@@ -2,35 +2,35 @@
 
 mod counts;
 mod forms;
+mod options;
 mod read;
 mod rows;
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use bstr::{BString, ByteSlice};
-use clap::{Args, FromArgMatches, Parser, Subcommand};
+use clap::FromArgMatches;
 use serde_json::json;
 
-use self::forms::{Forms, attributes, columns, objects};
+use self::forms::{Forms, attributes, columns};
+use self::options::{Arguments, Common, Verb};
+pub(super) use self::read::configured_queue;
+use self::read::{configured_log, jobs_of, queue_log};
 use self::rows::{Row, Trouble, age_text, letter};
 use super::common::{
-    ClockOptions, Column, Compat, ConfigOptions, Example, Manual, OutputOptions, Painter, Problem, Program,
-    Session, Status, command, pipe_ends, seconds, table,
+    Column, Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out, table,
 };
 use super::compat::{condor_router_history, condor_router_q};
+use crate::classad::format::json::Layout;
+use crate::classad::format::{self, long};
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{Config, Who};
 use crate::job::JobStatus;
-use crate::os::RealWorld;
 use crate::queue::HistoryRecord;
 use crate::router::{Knobs, Reading, RouteTable};
 use crate::text::calendar::Civil;
 use crate::world::World;
-
-use read::{configured_log, jobs_of, queue_log};
 
 /// The program.
 pub const PROGRAM: Program = Program {
@@ -89,77 +89,6 @@ const MANUAL: Manual = Manual {
     ],
 };
 
-/// The command line.
-#[derive(Debug, Parser)]
-#[command(args_conflicts_with_subcommands = false)]
-struct Arguments {
-    #[command(subcommand)]
-    verb: Option<Verb>,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Routed jobs in the queue (the default)
-    Queue(Files),
-    /// Find what is wrong; exit status 1 if there is anything
-    Doctor(Files),
-    /// Routed jobs that have left the queue, the newest first
-    History(Files),
-}
-
-#[derive(Args, Clone, Debug, Default)]
-struct Files {
-    /// Queue logs, files of ads, history files; '-' is ads on standard input
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-}
-
-#[derive(Args, Clone, Debug)]
-struct Common {
-    /// Count jobs by state for each of these
-    #[arg(long, value_name = "ROUTE|USER|SITE", global = true, value_parser = ["route", "user", "site"],
-          ignore_case = true, hide_possible_values = true)]
-    by: Option<String>,
-    /// Only running jobs
-    #[arg(long, global = true)]
-    running: bool,
-    /// Only idle jobs
-    #[arg(long, global = true)]
-    idle: bool,
-    /// Only held jobs
-    #[arg(long, global = true)]
-    held: bool,
-    /// Only jobs of this route
-    #[arg(long, value_name = "NAME", global = true)]
-    route: Option<String>,
-    /// Only jobs for which the expression is true
-    #[arg(long, value_name = "EXPR", global = true)]
-    constraint: Option<String>,
-    /// Print these attributes or expressions of each job, with blanks between
-    #[arg(long, visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., global = true)]
-    af: Vec<String>,
-    /// Show everything again every so often
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, global = true)]
-    watch: Option<Duration>,
-    /// How long a claim or an end may lead to nothing before doctor calls it trouble
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "300", global = true)]
-    patience: Duration,
-    /// At most so many records of the history
-    #[arg(long, value_name = "N", global = true)]
-    limit: Option<usize>,
-    #[command(flatten)]
-    config: ConfigOptions,
-    #[command(flatten)]
-    output: OutputOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    /// Queue logs or files of ads
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-}
-
 fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
     let common = &arguments.common;
     let constraint = match &common.constraint {
@@ -168,11 +97,8 @@ fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
         ),
         None => None,
     };
-    let forms = Forms {
-        af: !common.af.is_empty(),
-        json: common.output.json || common.output.jsonl,
-        long: common.output.long,
-    };
+    let forms =
+        Forms { af: !common.af.is_empty(), json: common.output.wants_json(), long: common.output.long };
     forms.check(matches!(arguments.verb, Some(Verb::Doctor(_))) && common.by.is_none())?;
     let view = View { common, constraint, columns: columns(&common.af)?, session };
     match &arguments.verb {
@@ -255,14 +181,9 @@ impl View<'_> {
             };
             seen = true;
             rows.retain(|row| self.keeps(row, &world));
-            let mut out = Vec::new();
-            if self.common.watch.is_some() {
-                out.extend_from_slice(b"\x1b[H\x1b[2J");
-            }
-            self.print(&rows, &world, &mut out)?;
-            let mut stdout = pipe_ends().1;
-            stdout.write_all(&out)?;
-            stdout.finish()?;
+            let mut out = if self.common.watch.is_some() { b"\x1b[H\x1b[2J".to_vec() } else { Vec::new() };
+            out.extend(self.shown(&rows, &world)?);
+            print_out(&out)?;
             match self.common.watch {
                 Some(period) => std::thread::sleep(period),
                 None => return Ok(Status::Done),
@@ -270,30 +191,28 @@ impl View<'_> {
         }
     }
 
-    fn print(&self, rows: &[Row], world: &dyn World, out: &mut Vec<u8>) -> io::Result<()> {
-        let common = self.common;
-        let painter = Painter::stdout(common.output.color);
-        if let Some(by) = &common.by {
-            return counts::print(rows, by, common, &self.columns, world, out);
+    /// Jobs in the form that is asked for.
+    fn shown(&self, rows: &[Row], world: &dyn World) -> anyhow::Result<Vec<u8>> {
+        let output = &self.common.output;
+        if let Some(by) = &self.common.by {
+            return counts::counted(rows, by, (self.common, &self.columns), world);
         }
-        if !common.af.is_empty() {
-            for row in rows {
-                out.extend_from_slice(&attributes(&row.ad, &self.columns, world));
-            }
-            return Ok(());
+        if let Some(ads) = self.shown_ads(rows.iter().map(|row| &row.ad), world) {
+            return Ok(ads);
         }
-        if common.output.json || common.output.jsonl {
-            return objects(rows.iter().map(json_row), common.output.json, out);
+        let text = || list(rows, Painter::stdout(output.color));
+        let rows: Vec<serde_json::Value> =
+            if output.wants_json() { rows.iter().map(json_row).collect() } else { Vec::new() };
+        Ok(output.rows(&rows)?.unwrap_or_else(text).into_bytes())
+    }
+
+    /// What --af names of ads, or with --long all of them.
+    fn shown_ads<'a>(&self, ads: impl Iterator<Item = &'a ClassAd>, world: &dyn World) -> Option<Vec<u8>> {
+        if !self.common.af.is_empty() {
+            return Some(ads.flat_map(|ad| attributes(ad, &self.columns, world)).collect());
         }
-        if common.output.long {
-            for row in rows {
-                out.extend_from_slice(&crate::classad::format::long::print(&row.ad));
-                out.push(b'\n');
-            }
-            return Ok(());
-        }
-        out.extend_from_slice(list(rows, painter).as_bytes());
-        Ok(())
+        let whole = |ad: &ClassAd| [long::print(ad), b"\n".to_vec()].concat();
+        self.common.output.long.then(|| ads.flat_map(whole).collect())
     }
 
     fn doctor(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
@@ -314,24 +233,20 @@ impl View<'_> {
             found.push((id, row.route.clone(), text));
         }
         found.extend(self.over_limits(&rows, &world));
-        let mut out = Vec::new();
-        if self.common.output.json || self.common.output.jsonl {
-            let objects_of = found.iter().map(
-                |(job, route, text)| json!({ "job": job, "route": route.to_str_lossy(), "trouble": text }),
-            );
-            objects(objects_of, self.common.output.json, &mut out)?;
-        } else if !found.is_empty() {
+        let object = |(job, route, text): &(String, BString, String)| json!({ "job": job, "route": route.to_str_lossy(), "trouble": text });
+        let text = || {
+            if found.is_empty() {
+                return String::new();
+            }
             let columns = [Column::left("JOB"), Column::left("ROUTE"), Column::left("TROUBLE")];
-            let painter = Painter::stdout(self.common.output.color);
             let lines = found.iter().map(|(job, route, text)| {
                 let route = if route.is_empty() { "-".into() } else { route.to_string() };
                 [job.clone(), route, text.clone()]
             });
-            out = table(&columns, lines, painter).into_bytes();
-        }
-        let mut stdout = pipe_ends().1;
-        stdout.write_all(&out)?;
-        stdout.finish()?;
+            table(&columns, lines, Painter::stdout(self.common.output.color))
+        };
+        let rows_found: Vec<serde_json::Value> = found.iter().map(object).collect();
+        print_out(self.common.output.rows(&rows_found)?.unwrap_or_else(text))?;
         if found.is_empty() && !self.common.output.quiet {
             self.session.tell(&format!("{} routed jobs, nothing is wrong\n", rows.len()));
         }
@@ -345,11 +260,7 @@ impl View<'_> {
         for (_, route, text) in &over {
             self.session.tell(&format!("{route}: {text}\n"));
         }
-        let mut out = Vec::new();
-        counts::print(&rows, by, self.common, &self.columns, world, &mut out)?;
-        let mut stdout = pipe_ends().1;
-        stdout.write_all(&out)?;
-        stdout.finish()?;
+        print_out(counts::counted(&rows, by, (self.common, &self.columns), world)?)?;
         Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
     }
 
@@ -375,18 +286,18 @@ impl View<'_> {
         found
     }
 
-    fn history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
-        let world = self.common.clock.world();
+    /// Ads of routed jobs that have left the queue, the newest first.
+    fn past_ads(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<ClassAd>> {
         let files = if files.is_empty() { &self.common.files } else { files };
         let mut paths = files.to_vec();
         if paths.is_empty() {
-            let config = self.config(&world)?;
-            let view = config.view(&world);
+            let config = self.config(world)?;
+            let view = config.view(world);
             let history = view
                 .text("HISTORY")
                 .or_else(|| view.text("SPOOL").map(|spool| [spool.as_slice(), b"/history"].concat().into()))
                 .ok_or_else(|| Problem::unreadable("no history is configured").hint("name a history file"))?;
-            paths = read::history_files(&history.to_path_lossy(), &world);
+            paths = read::history_files(&history.to_path_lossy(), world);
         }
         let mut ads: Vec<ClassAd> = Vec::new();
         let mut broken = 0u64;
@@ -400,13 +311,13 @@ impl View<'_> {
                 of_jobs += u64::from(ad.contains("ClusterId") || ad.contains("RouteName"));
                 let routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
                 if routed
-                    && self.constraint.as_ref().is_none_or(|expr| Context::new(&world).my(&ad).holds(expr))
+                    && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(&ad).holds(expr))
                 {
                     ads.push(ad);
                 }
                 ads.len() < limit
             };
-            let goes_on = read::history(path, &world, &mut take)?;
+            let goes_on = read::history(path, world, &mut take)?;
             if records > 0 && of_jobs == 0 {
                 return Err(
                     Problem::unreadable(format!("'{}' holds no record of a job", path.display())).into()
@@ -419,33 +330,34 @@ impl View<'_> {
         if broken > 0 {
             self.session.warn(&format!("{broken} records have lines that are no attributes"));
         }
-        let mut out = Vec::new();
-        if let Some(by) = &self.common.by {
-            let rows: Vec<Row> = ads.iter().map(|ad| rows::of_past(ad, &world)).collect();
-            counts::print(&rows, by, self.common, &self.columns, &world, &mut out)?;
-        } else if !self.common.af.is_empty() {
-            ads.iter().for_each(|ad| out.extend_from_slice(&attributes(ad, &self.columns, &world)));
-        } else if self.common.output.json || self.common.output.jsonl {
-            let rows = ads.iter().map(|ad| {
-                let mut text = Vec::new();
-                crate::classad::format::json::push(
-                    ad,
-                    crate::classad::format::json::Layout::OneLine,
-                    &mut text,
-                );
-                serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
-            });
-            objects(rows, self.common.output.json, &mut out)?;
-        } else if self.common.output.long {
-            ads.iter().for_each(|ad| {
-                out.extend([crate::classad::format::long::print(ad), b"\n".to_vec()].concat())
-            });
-        } else {
-            out = past(&ads, Painter::stdout(self.common.output.color), &world).into_bytes();
-        }
-        let mut stdout = pipe_ends().1;
-        stdout.write_all(&out)?;
-        stdout.finish()?;
+        Ok(ads)
+    }
+
+    fn history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+        let world = self.common.clock.world();
+        let ads = self.past_ads(files, &world)?;
+        let output = &self.common.output;
+        let shown = match &self.common.by {
+            Some(by) => {
+                let rows: Vec<Row> = ads.iter().map(|ad| rows::of_past(ad, &world)).collect();
+                Some(counts::counted(&rows, by, (self.common, &self.columns), &world)?)
+            }
+            None => self.shown_ads(ads.iter(), &world),
+        };
+        let object = |ad: &ClassAd| {
+            let mut text = Vec::new();
+            format::json::push(ad, Layout::OneLine, &mut text);
+            serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
+        };
+        let shown = match (shown, output.wants_json()) {
+            (Some(shown), _) => shown,
+            (None, true) => {
+                let objects: Vec<serde_json::Value> = ads.iter().map(object).collect();
+                output.rows(&objects)?.unwrap_or_default().into_bytes()
+            }
+            (None, false) => past(&ads, Painter::stdout(output.color), &world).into_bytes(),
+        };
+        print_out(shown)?;
         Ok(Status::Done)
     }
 }
@@ -532,22 +444,4 @@ fn past(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
         ]
     });
     table(&columns, rows, painter)
-}
-
-/// The world of the present.
-pub(crate) fn real_world() -> RealWorld {
-    RealWorld::new()
-}
-
-/// Reads the queue log that a configuration names: that of the copies, or that of the sources.
-pub(crate) fn configured_queue(
-    config: &Config,
-    copies: bool,
-    world: &dyn World,
-    session: &Session,
-) -> anyhow::Result<Vec<(crate::job::JobId, ClassAd)>> {
-    let path: PathBuf =
-        configured_log(&config.view(world), copies).unwrap_or_else(|| Path::new("job_queue.log").into());
-    let session = &session.reading(Dialect::of(world).strict(config.is_strict()));
-    Ok(jobs_of(&queue_log(&path, session)?))
 }

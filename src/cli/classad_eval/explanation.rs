@@ -25,7 +25,7 @@ pub(super) fn print(
     out: &mut impl Write,
 ) -> io::Result<Option<Value>> {
     let step = explain::trace(context, expr);
-    if cli.output.json || cli.output.jsonl {
+    if cli.output.wants_json() {
         let mut tree = tree_json(&step);
         tree["why"] = json!(why(context, expr, &step));
         writeln!(out, "{tree}")?;

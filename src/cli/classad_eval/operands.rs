@@ -116,7 +116,7 @@ fn expression(
     }
     if question.refs {
         let context = Context::new(world).my(&state.my).strict(cli.context.strict);
-        return Ok(print_references(&expr, context, cli.output.json || cli.output.jsonl, out)?);
+        return Ok(print_references(&expr, context, cli.output.wants_json(), out)?);
     }
     if state.changed {
         state.changed = false;
@@ -161,7 +161,7 @@ fn assigned_value(text: &[u8]) -> Option<Vec<u8>> {
 pub(super) fn print_value(value: Option<&Value>, cli: &Cli, out: &mut impl Write) -> io::Result<()> {
     let value = value.unwrap_or(&Value::Error);
     let mut text = Vec::new();
-    if cli.output.json || cli.output.jsonl {
+    if cli.output.wants_json() {
         json::push_value(value, json::Layout::OneLine, &mut text);
     } else {
         text.extend_from_slice(&value.unparse());

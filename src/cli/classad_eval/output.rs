@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use super::options::Cli;
 use crate::classad::AttrName;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::classad::stream::Form;
 use crate::cli::common::{AdFormat, PrintMask, Problem};
 use crate::text::caret::Caret;
 
@@ -83,4 +84,16 @@ pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMa
     }
     mask.whole_numbers();
     Ok(mask)
+}
+
+/// The form of the output where it is to be that of the input.
+pub(super) fn form_of_input(form: Form) -> ListForm {
+    match form {
+        Form::Long => ListForm::Long,
+        Form::Json => ListForm::Json,
+        Form::JsonLines => ListForm::JsonLines,
+        Form::New => ListForm::New,
+        Form::NewLines => ListForm::NewLines,
+        Form::Xml => ListForm::Xml,
+    }
 }

@@ -9,7 +9,6 @@ use serde_json::json;
 use super::ads::{self, Ads};
 use super::options::Cli;
 use super::results::compare_keys;
-use super::stream::name_of;
 use super::{ask, explanation, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value};
@@ -168,7 +167,7 @@ fn rank_text(rank: f64) -> String {
 }
 
 fn print(pair: &Pair<'_>, cli: &Cli, out: &mut impl Write) -> std::io::Result<()> {
-    if cli.output.json || cli.output.jsonl {
+    if cli.output.wants_json() {
         let mut line = json!({ "ad": pair.left_name, "match": pair.right_name });
         if cli.stream.rank {
             line["rank"] = json!(pair.rank);
@@ -201,7 +200,7 @@ fn explain(pair: &Pair<'_>, cli: &Cli, world: &RealWorld, out: &mut impl Write) 
             (name, value, why)
         })
         .collect();
-    if cli.output.json || cli.output.jsonl {
+    if cli.output.wants_json() {
         let side = |(name, value, why): &(&str, String, Option<String>)| json!({ "ad": name, "requirements": value, "why": why });
         let line = json!({
             "match": pair.matches, "left": side(&sides[0]), "right": side(&sides[1]),
@@ -220,4 +219,16 @@ fn explain(pair: &Pair<'_>, cli: &Cli, world: &RealWorld, out: &mut impl Write) 
         }
     }
     Ok(())
+}
+
+/// A name for messages: what the user would call the ad.
+fn name_of(ad: &ClassAd, number: usize, world: &RealWorld) -> String {
+    let context = Context::new(world).my(ad);
+    if let Some(name) = context.string("Name") {
+        return name.to_string();
+    }
+    match (context.int("ClusterId"), context.int("ProcId")) {
+        (Some(cluster), Some(process)) => format!("job {cluster}.{process}"),
+        _ => format!("ad {number}"),
+    }
 }

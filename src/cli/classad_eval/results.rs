@@ -7,7 +7,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::ads::Ads;
 use super::count_by::Counts;
-use super::stream::{Odd, Work, form_of_input};
+use super::odd::Odd;
+use super::work::Work;
 use super::{ask, explanation, operands, output};
 use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{AdRecord, Form, Skim};
@@ -139,7 +140,7 @@ impl<'a, W: Write> Results<'a, W> {
                 record.ad.update(&work.assigned);
             }
             if self.writer.is_none() && work.only_form_of_input {
-                self.writer = Some(output::writer(work.cli, form_of_input(ads.form())));
+                self.writer = Some(output::writer(work.cli, output::form_of_input(ads.form())));
             }
             let mut context = Context::new(&world).my(&record.ad).strict(strict);
             if let Some(target) = &work.target {

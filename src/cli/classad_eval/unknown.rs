@@ -1,11 +1,10 @@
 //! Names that no ad of a stream has: most often they are spelled wrong.
 
+use super::work::Work;
 use crate::classad::{AttrName, ClassAd, references};
 use crate::cli::common::Session;
 use crate::honoured;
 use crate::text::{caseless, similar};
-
-use super::stream::Work;
 
 /// Which of the names that were asked for some ad has had, a bit each, and what else there is.
 #[derive(Clone, Debug, Default)]

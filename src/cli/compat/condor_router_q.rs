@@ -13,9 +13,10 @@ use super::condor_q_options::{QueueOptions, Table, USAGE as QUEUE_USAGE};
 use super::configuration;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::cli::common::{Session as Program, Status};
-use crate::cli::router_status::{configured_queue, real_world};
+use crate::cli::router_status::configured_queue;
 use crate::config::Config;
 use crate::job::JobId;
+use crate::os::RealWorld;
 use crate::world::World;
 
 const USAGE: &str = "USAGE: condor_router_q [router_q options] [condor_q options]
@@ -72,7 +73,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         summary |= matches!(word.as_str(), "-S" | "-R" | "-I" | "-H");
         constraint.push_str(add);
     }
-    let world = real_world();
+    let world = RealWorld::new();
     let config = match configuration::load("TOOL", &world, program) {
         Ok(config) => config,
         Err(status) => return Ok(status),
@@ -102,7 +103,7 @@ fn summary_of(
     mut out: Vec<u8>,
     program: &Program,
 ) -> anyhow::Result<Status> {
-    let world = real_world().strict(config.is_strict());
+    let world = RealWorld::new().strict(config.is_strict());
     match Expr::parse_with(constraint.as_bytes(), Dialect::of(&world)) {
         Ok(expr) => {
             // Of two queues the summary looks into that of the copies.
@@ -119,7 +120,7 @@ fn summary_of(
 
 /// What condor_q answers to these words, out of the queue log.
 fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
-    let world = real_world();
+    let world = RealWorld::new();
     let mut options = match QueueOptions::read(words) {
         Ok(Ok(options)) => options,
         Ok(Err(text)) => {

@@ -6,19 +6,19 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 
+use super::condor_transform_ads_apply::{FAILED, Tool, apply_all};
 use super::condor_transform_ads_together::together;
-use super::condor_transform_ads_words::{Asked, Options, USAGE, read};
+use super::condor_transform_ads_words::{Asked, USAGE, read};
 use super::configuration;
-use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context, Dialect};
 use crate::cli::common::{Enough, Problem, Session as Program, Sink, Status, Until, overwritten, threads};
-use crate::cli::transform_report::{self as report, Verbose};
-use crate::config::{Config, MacroSource, View};
+use crate::cli::transform_report as report;
+use crate::config::MacroSource;
 use crate::os::{RealWorld, read_whole};
-use crate::quirks::Quirks;
 use crate::transform::{Plan, Session, Transform, legacy};
 use crate::world::World;
 
@@ -39,18 +39,10 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     tool.run().map(Status::Tool)
 }
 
-pub(super) struct Tool<'a> {
-    pub(super) program: &'a Program,
-    pub(super) options: &'a Options,
-    pub(super) config: &'a Config,
-    pub(super) world: &'a dyn World,
-    pub(super) view: &'a View<'a>,
-}
-
 /// Everything that is loaded.
 #[derive(Default)]
-pub(super) struct Loaded {
-    pub(super) transforms: Vec<Transform>,
+struct Loaded {
+    transforms: Vec<Transform>,
     /// What stood on standard input behind the rules that were read from there.
     stdin: Option<Vec<u8>>,
     /// The last rules file could not be read.
@@ -58,10 +50,6 @@ pub(super) struct Loaded {
 }
 
 impl Tool<'_> {
-    fn tell(&self, text: &str) {
-        self.program.tell(&format!("{}: {text}\n", self.program.name()));
-    }
-
     fn run(self) -> anyhow::Result<u8> {
         if let Some(options) = &self.options.convert {
             let mut out = Vec::new();
@@ -247,11 +235,6 @@ impl Tool<'_> {
         Ok(status)
     }
 
-    /// The file that `-out` names.
-    fn out(&self) -> Option<&Path> {
-        self.options.out.as_deref().filter(|name| *name != "-").map(Path::new)
-    }
-
     /// Tells of a file that is read and would be lost by writing. The reference empties it and finds no ad in it then.
     fn would_lose<'p>(&self, inputs: impl IntoIterator<Item = &'p OsStr>) -> bool {
         let Some(out) = self.out() else { return false };
@@ -259,21 +242,6 @@ impl Tool<'_> {
         let (out, input) = (out.display(), input.display());
         self.tell(&format!("output file '{out}' is the input '{input}', which would be lost"));
         true
-    }
-
-    pub(super) fn writer(&self) -> ListWriter {
-        let order = if self.options.no_sort { Order::Internal } else { Order::Sorted };
-        ListWriter::new(self.options.out_form, order)
-    }
-
-    pub(super) fn session(&self) -> Session<'_> {
-        let mut session = Session::new(self.world, Some(self.view));
-        session.quirks = Quirks::Reference;
-        for (name, value) in &self.options.macros {
-            session.macros.set(name, value.clone());
-        }
-        session.macros.commit();
-        session
     }
 }
 
@@ -338,7 +306,7 @@ impl Run<'_> {
                 break;
             }
             if number == 1 && threads > 1 && reader.form() == Some(Form::Long) && !reader.would_abort() {
-                return together(self.tool, loaded, (reader, &enough), threads, &mut self.out);
+                return together(self.tool, &loaded.transforms, (reader, &enough), threads, &mut self.out);
             }
         }
         if reader.would_abort() {
@@ -423,67 +391,6 @@ impl Run<'_> {
                 )
             }
         }
-    }
-}
-
-/// The status of a transform that failed.
-const FAILED: u8 = 255;
-
-/// The status where includes are nested too deep: the number of that mistake passes through to the end.
-const TOO_DEEP: u8 = 254;
-
-/// Applies all transforms to one ad and writes it; the status of the last one that failed, which does not keep the next from
-/// being applied.
-pub(super) fn apply_all(
-    tool: &Tool<'_>,
-    session: &mut Session<'_>,
-    ad: &mut ClassAd,
-    transforms: &[Transform],
-    writer: &mut ListWriter,
-    out: &mut dyn Write,
-) -> anyhow::Result<Option<u8>> {
-    let mut failed = None;
-    let mut observer = Verbose::new(tool.program, tool.options.verbose);
-    for transform in transforms {
-        let applies = session.matches(transform, ad);
-        if tool.options.verbose {
-            let skipped = if applies { "" } else { "Skipped" };
-            tool.program.tell(&format!("#   Transform {} {skipped}\n", transform.name));
-        }
-        if !applies {
-            continue;
-        }
-        if let Err(failure) = session.apply(transform, ad, &mut observer) {
-            let status = if failure.reason.is_too_deep() { TOO_DEEP } else { FAILED };
-            tool.program.report(&report::failure(&failure, Status::Tool(status)));
-            failed = Some(status);
-        }
-    }
-    let steps = observer.take();
-    match tool.out() {
-        // The steps go to standard output, wherever the ads go.
-        Some(_) => io::stdout().write_all(&steps)?,
-        None => out.write_all(&steps)?,
-    }
-    if failed.is_none() && !tool.options.silent {
-        if !tool.options.no_sort {
-            drop_shadowed(ad);
-        }
-        let text = writer.text(ad);
-        // The reference prints up to a NUL byte, which `SET X, 1` makes.
-        let end = memchr::memchr(0, text).unwrap_or(text.len());
-        out.write_all(&text[..end])?;
-    }
-    Ok(failed)
-}
-
-/// Takes out the attributes whose name up to the NUL byte that `SET X, 1` makes is another one's: the reference sorts names as
-/// C strings and keeps one of each.
-fn drop_shadowed(ad: &mut ClassAd) {
-    let is_shadowed = |name: &&BStr| name.strip_suffix(b"\0").is_some_and(|plain| ad.contains(plain));
-    let shadowed: Vec<BString> = ad.names().filter(is_shadowed).map(BString::from).collect();
-    for name in shadowed {
-        ad.remove(&name);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Empty, Read, Write};
 use std::sync::{Mutex, PoisonError};
 
-use super::condor_transform_ads::{Loaded, Tool, apply_all};
+use super::condor_transform_ads_apply::{Tool, apply_all};
 use crate::classad::stream::ReferenceReader;
 use crate::cli::common::{Enough, work_off};
 use crate::os::RealWorld;
@@ -22,7 +22,7 @@ struct Portion {
 /// Transforms what is left of a stream of long ads; the status of the last ad.
 pub(super) fn together<R: Read + Send>(
     tool: &Tool<'_>,
-    loaded: &Loaded,
+    transforms: &[Transform],
     (reader, enough): (ReferenceReader<R>, &Enough),
     threads: usize,
     out: &mut (dyn Write + Send),
@@ -31,7 +31,7 @@ pub(super) fn together<R: Read + Send>(
     // The first ad went well.
     let mut status = Ok(1);
     // What a transform remembers is its own.
-    let transforms = Mutex::new(vec![loaded.transforms.clone(); threads]);
+    let transforms = Mutex::new(vec![transforms.to_vec(); threads]);
     let (options, config, program) = (tool.options, tool.config, tool.program);
     let worker = || {
         let transforms = transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();

@@ -8,6 +8,7 @@ mod condor_q_tables;
 pub mod condor_router_history;
 pub mod condor_router_q;
 pub mod condor_transform_ads;
+mod condor_transform_ads_apply;
 mod condor_transform_ads_convert;
 mod condor_transform_ads_together;
 mod condor_transform_ads_words;

@@ -1,13 +1,12 @@
 //! How many jobs there are by route, user or site and by state.
 
 use std::collections::BTreeMap;
-use std::io;
 
 use bstr::{BString, ByteSlice};
 use serde_json::json;
 
-use super::Common;
-use super::forms::{attributes, objects};
+use super::forms::attributes;
+use super::options::Common;
 use super::rows::Row;
 use crate::classad::{ClassAd, Expr};
 use crate::cli::common::{Column, Painter, table};
@@ -42,26 +41,21 @@ fn counts(rows: &[Row], by: &str) -> Counts {
     counts
 }
 
-/// Prints the counts of jobs by `by` in the form that was asked for.
-///
-/// # Errors
-/// They cannot be written.
-pub(super) fn print(
+/// The counts of jobs by `by` in the form that was asked for; `columns` are those of --af.
+pub(super) fn counted(
     rows: &[Row],
     by: &str,
-    common: &Common,
-    columns_asked: &[Expr],
+    (common, columns): (&Common, &[Expr]),
     world: &dyn World,
-    out: &mut Vec<u8>,
-) -> io::Result<()> {
+) -> anyhow::Result<Vec<u8>> {
     let counts = &counts(rows, by);
-    let first = match by {
-        "user" => "User",
-        "site" => "Site",
-        _ => "Route",
+    let (first, heading) = match by {
+        "user" => ("User", "USER"),
+        "site" => ("Site", "SITE"),
+        _ => ("Route", "ROUTE"),
     };
-    if common.output.json || common.output.jsonl {
-        let objects_of = counts.iter().map(|(key, counts)| {
+    if common.output.wants_json() {
+        let object = |(key, counts): (&BString, &[u64; 6])| {
             let name = (!key.is_empty()).then(|| key.to_str_lossy().into_owned());
             let mut object = serde_json::Map::new();
             object.insert(first.to_ascii_lowercase(), json!(name));
@@ -69,10 +63,12 @@ pub(super) fn print(
                 object.insert(what.to_ascii_lowercase(), json!(count));
             }
             serde_json::Value::Object(object)
-        });
-        return objects(objects_of, common.output.json, out);
+        };
+        let objects: Vec<serde_json::Value> = counts.iter().map(object).collect();
+        return Ok(common.output.rows(&objects)?.unwrap_or_default().into_bytes());
     }
     if !common.af.is_empty() || common.output.long {
+        let mut out = Vec::new();
         for (key, counts) in counts {
             let mut ad = ClassAd::default();
             if !key.is_empty() {
@@ -85,18 +81,13 @@ pub(super) fn print(
                 out.extend_from_slice(&crate::classad::format::long::print(&ad));
                 out.push(b'\n');
             } else {
-                out.extend_from_slice(&attributes(&ad, columns_asked, world));
+                out.extend_from_slice(&attributes(&ad, columns, world));
             }
         }
-        return Ok(());
+        return Ok(out);
     }
-    let first = match first {
-        "User" => "USER",
-        "Site" => "SITE",
-        _ => "ROUTE",
-    };
     let columns = [
-        Column::left(first),
+        Column::left(heading),
         Column::right("JOBS"),
         Column::right("IDLE"),
         Column::right("RUN"),
@@ -108,6 +99,5 @@ pub(super) fn print(
         let name = if key.is_empty() { "-".into() } else { key.to_string() };
         std::iter::once(name).chain(counts.iter().map(u64::to_string)).collect::<Vec<_>>()
     });
-    out.extend_from_slice(table(&columns, rows, Painter::stdout(common.output.color)).as_bytes());
-    Ok(())
+    Ok(table(&columns, rows, Painter::stdout(common.output.color)).into_bytes())
 }

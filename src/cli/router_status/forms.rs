@@ -1,7 +1,5 @@
 //! The forms that jobs are printed in, other than tables.
 
-use std::io;
-
 use bstr::BString;
 
 use crate::classad::{ClassAd, Context, Expr};
@@ -38,24 +36,6 @@ impl Forms {
             _ => Ok(()),
         }
     }
-}
-
-/// JSON values: one array, or one a line.
-pub(super) fn objects(
-    rows: impl Iterator<Item = serde_json::Value>,
-    list: bool,
-    out: &mut Vec<u8>,
-) -> io::Result<()> {
-    if list {
-        serde_json::to_writer_pretty(&mut *out, &rows.collect::<Vec<_>>())?;
-        out.push(b'\n');
-        return Ok(());
-    }
-    for row in rows {
-        serde_json::to_writer(&mut *out, &row)?;
-        out.push(b'\n');
-    }
-    Ok(())
 }
 
 /// The expressions that --af names: each word is one, or several with commas between.

@@ -9,9 +9,9 @@ use anyhow::Context as _;
 use bstr::{BString, ByteSlice};
 
 use crate::classad::stream::AdReader;
-use crate::classad::{ClassAd, Context};
+use crate::classad::{ClassAd, Context, Dialect};
 use crate::cli::common::{Problem, Session as Program, is_log, open_input, pipe_ends, read_log};
-use crate::config::View;
+use crate::config::{Config, View};
 use crate::job::JobId;
 use crate::os::files::open_regular;
 use crate::queue::{Backwards, HistoryRecord, JobQueue};
@@ -167,4 +167,17 @@ fn records<R: io::Read + io::Seek>(
         }
     }
     Ok(true)
+}
+
+/// Reads the queue log that a configuration names: that of the copies, or that of the sources.
+pub(in crate::cli) fn configured_queue(
+    config: &Config,
+    copies: bool,
+    world: &dyn World,
+    program: &Program,
+) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
+    let path: PathBuf =
+        configured_log(&config.view(world), copies).unwrap_or_else(|| Path::new("job_queue.log").into());
+    let program = &program.reading(Dialect::of(world).strict(config.is_strict()));
+    Ok(jobs_of(&queue_log(&path, program)?))
 }

@@ -1,0 +1,82 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, seconds};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = false)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) verb: Option<Verb>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+/// What is shown.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Routed jobs in the queue (the default)
+    Queue(Files),
+    /// Find what is wrong; exit status 1 if there is anything
+    Doctor(Files),
+    /// Routed jobs that have left the queue, the newest first
+    History(Files),
+}
+
+/// Whose jobs they are.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Files {
+    /// Queue logs, files of ads, history files; '-' is ads on standard input
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Which jobs are shown, and how.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Common {
+    /// Count jobs by state for each of these
+    #[arg(long, value_name = "ROUTE|USER|SITE", global = true, value_parser = ["route", "user", "site"],
+          ignore_case = true, hide_possible_values = true)]
+    pub(super) by: Option<String>,
+    /// Only running jobs
+    #[arg(long, global = true)]
+    pub(super) running: bool,
+    /// Only idle jobs
+    #[arg(long, global = true)]
+    pub(super) idle: bool,
+    /// Only held jobs
+    #[arg(long, global = true)]
+    pub(super) held: bool,
+    /// Only jobs of this route
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(super) route: Option<String>,
+    /// Only jobs for which the expression is true
+    #[arg(long, value_name = "EXPR", global = true)]
+    pub(super) constraint: Option<String>,
+    /// Print these attributes or expressions of each job, with blanks between
+    #[arg(long, visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., global = true)]
+    pub(super) af: Vec<String>,
+    /// Show everything again every so often
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, global = true)]
+    pub(super) watch: Option<Duration>,
+    /// How long a claim or an end may lead to nothing before doctor calls it trouble
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "300", global = true)]
+    pub(super) patience: Duration,
+    /// At most so many records of the history
+    #[arg(long, value_name = "N", global = true)]
+    pub(super) limit: Option<usize>,
+    #[command(flatten)]
+    pub(super) config: ConfigOptions,
+    #[command(flatten)]
+    pub(super) output: OutputOptions,
+    #[command(flatten)]
+    pub(super) clock: ClockOptions,
+    /// Queue logs or files of ads
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+}
