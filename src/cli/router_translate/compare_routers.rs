@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use bstr::BString;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::compare::{Arguments, Looked, lossy, print_json, print_text, println, shown, still_world};
+use super::compare_search::{Arguments, Looked, ad_in_row, lines, print_row, shown, still_world};
 use super::router::Setup;
 use crate::classad::ClassAd;
-use crate::cli::common::{ConfigOptions, Session as Program, Status};
+use crate::cli::common::{ConfigOptions, Session as Program, Status, print_out};
 use crate::cli::transform_report as report;
 use crate::quirks::Quirks;
 use crate::router::TranslateError;
@@ -32,7 +34,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let is_text = !arguments.output.json && !arguments.output.jsonl && !arguments.output.quiet;
     let routes = [comparison.left.routes(), comparison.right.routes()].concat();
     if is_text {
-        routes.iter().try_for_each(|line| println(line))?;
+        print_out(lines(&routes))?;
     }
     let limits = comparison.limits();
     let difference = |ad: &ClassAd| Ok(comparison.difference(ad));
@@ -51,7 +53,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         unreached =
             vec!["neither of the two has a route that a job may get: there is nothing to compare".into()];
         if is_text && limits.is_empty() {
-            unreached.iter().try_for_each(|line| println(line))?;
+            print_out(lines(&unreached))?;
             return Ok(Status::Undefined);
         }
     }
@@ -59,19 +61,54 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         return looked.tell_none("job", &unreached, &cover, arguments, &routes);
     }
     if is_text {
-        limits.iter().chain(&unreached).try_for_each(|line| println(line))?;
         let jobs = looked.count("job");
-        println(&format!(
-            "the routers differ as told above; no difference in what they do with each of {jobs}"
-        ))?;
+        let text =
+            format!("the routers differ as told above; no difference in what they do with each of {jobs}\n");
+        print_out(lines(&limits) + &lines(&unreached) + &text)?;
     } else if !arguments.output.quiet {
         let answer = serde_json::json!({
             "same": false, "routes": routes, "limits": limits, "given": looked.given, "generated": looked.made,
             "unreached": unreached,
         });
-        print_json(&answer.to_string(), arguments)?;
+        print_row(&answer, arguments)?;
     }
     Ok(Status::No)
+}
+
+/// A difference for programs.
+#[derive(Serialize)]
+struct Row<'a> {
+    same: bool,
+    given: u64,
+    changed: u64,
+    routes: &'a [String],
+    limits: &'a [String],
+    job: Box<RawValue>,
+    left: Done,
+    right: Done,
+}
+
+/// What one router does with the job.
+#[derive(Serialize)]
+struct Done {
+    outcome: &'static str,
+    reason: Option<String>,
+    route: Option<String>,
+    ad: Option<Box<RawValue>>,
+}
+
+impl Done {
+    fn new(outcome: &Outcome) -> serde_json::Result<Self> {
+        let (outcome, route, reason, ad) = match outcome {
+            Outcome::NotRouted => ("not routed", None, None, None),
+            Outcome::Copy { route, sandboxed: false, ad } => ("routed", Some(route), None, Some(ad)),
+            Outcome::Copy { route, ad, .. } => ("routed with a sandbox", Some(route), None, Some(ad)),
+            Outcome::Edited(route, ad) => ("edited in place", Some(route), None, Some(ad)),
+            Outcome::Failed(route, error) => ("failed", Some(route), Some(reason(route, error)), None),
+        };
+        let ad = ad.map(ad_in_row).transpose()?;
+        Ok(Done { outcome, reason, route: route.map(ToString::to_string), ad })
+    }
 }
 
 fn tell(
@@ -79,36 +116,20 @@ fn tell(
     (routes, limits, looked): (&[String], &[String], &Looked<Difference>),
     found: Difference,
 ) -> anyhow::Result<Status> {
-    if arguments.output.json || arguments.output.jsonl {
-        let side = |outcome: &Outcome| {
-            let ad = match outcome {
-                Outcome::Copy { ad, .. } | Outcome::Edited(_, ad) => lossy(&report::json_line(ad)),
-                Outcome::NotRouted | Outcome::Failed(..) => "null".to_owned(),
-            };
-            let (what, route, failed) = match outcome {
-                Outcome::NotRouted => ("not routed", None, None),
-                Outcome::Copy { route, sandboxed: false, .. } => ("routed", Some(route), None),
-                Outcome::Copy { route, .. } => ("routed with a sandbox", Some(route), None),
-                Outcome::Edited(route, _) => ("edited in place", Some(route), None),
-                Outcome::Failed(route, error) => ("failed", Some(route), Some(reason(route, error))),
-            };
-            let route = route.map(|route| route.to_string());
-            let facts = serde_json::json!({ "outcome": what, "route": route, "reason": failed }).to_string();
-            format!("{},\"ad\":{ad}}}", facts.trim_end_matches('}'))
+    if arguments.output.wants_json() {
+        let row = Row {
+            same: false,
+            given: looked.given,
+            changed: looked.changed,
+            routes,
+            limits,
+            job: ad_in_row(&found.ad)?,
+            left: Done::new(&found.left)?,
+            right: Done::new(&found.right)?,
         };
-        let object = format!(
-            "{{\"same\":false,\"given\":{},\"changed\":{},\"routes\":{},\"limits\":{},\"job\":{},\"left\":{},\"right\":{}}}",
-            looked.given,
-            looked.changed,
-            serde_json::json!(routes),
-            serde_json::json!(limits),
-            lossy(&report::json_line(&found.ad)),
-            side(&found.left),
-            side(&found.right)
-        );
-        return print_json(&object, arguments).map(|()| Status::No);
+        return print_row(&row, arguments).map(|()| Status::No);
     }
-    let mut text = limits.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let mut text = lines(limits);
     text.push_str(&looked.told_changed("job"));
     text.push_str(&format!(
         "the routers differ; the smallest job found with which they do:\n\n{}",
@@ -127,7 +148,7 @@ fn tell(
         };
         text.push_str(&format!("\n{}:\n{result}", path.display()));
     }
-    print_text(&text)?;
+    print_out(text)?;
     Ok(Status::No)
 }
 

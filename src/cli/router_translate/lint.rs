@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         findings.extend(lint::lint(transform, *runner, knobs, &world));
     }
     let mut out = std::io::stdout().lock();
-    if arguments.output.json || arguments.output.jsonl {
+    if arguments.output.wants_json() {
         let records: Vec<_> =
             findings.iter().zip(lines(&findings)).map(|(finding, line)| record(finding, line)).collect();
         if arguments.output.jsonl {

@@ -2,6 +2,7 @@
 
 mod compare;
 mod compare_routers;
+mod compare_search;
 mod convert;
 mod iteration;
 mod lint;
@@ -153,7 +154,7 @@ enum Verb {
     /// Find mistakes in transforms
     Lint(lint::Arguments),
     /// Compare two rule sets, or two routers, on given and made-up ads
-    Compare(compare::Arguments),
+    Compare(compare_search::Arguments),
     /// Tell which route each job gets, and why others do not
     #[command(name = "match")]
     Match(matching::Arguments),

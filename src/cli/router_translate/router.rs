@@ -281,7 +281,7 @@ pub(super) struct JsonRows {
 impl JsonRows {
     /// `None` where no JSON is asked for.
     pub(super) fn new(output: &OutputOptions) -> Option<Self> {
-        (output.json || output.jsonl).then_some(JsonRows { array: output.json, some: false })
+        output.wants_json().then_some(JsonRows { array: output.json, some: false })
     }
 
     /// Writes one object.

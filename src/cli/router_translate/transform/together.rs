@@ -5,8 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 
+use super::options::Arguments;
+use super::out::Out;
+use super::run::Run;
 use super::watch::{Note, Watch};
-use super::{Arguments, Out, Run};
 use crate::classad::stream::AdReader;
 use crate::cli::common::{Enough, Problem, Session as Program, work_off};
 use crate::config::Config;

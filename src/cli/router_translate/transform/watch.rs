@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Arguments;
+use super::options::Arguments;
 use crate::classad::stream::AdError;
 use crate::classad::{Context as Eval, explain};
 use crate::cli::common::{Session as Program, Status};
@@ -38,13 +38,23 @@ pub(super) struct Watch<'a> {
     kept: Option<Vec<Note>>,
     /// How often a statement could not do what was asked.
     pub(super) broken: usize,
-    story: Option<Story>,
-    steps: Option<Steps>,
+    trace: Trace,
+}
+
+/// What is told of each step of a transform.
+enum Trace {
+    Nothing,
+    Story(Story),
+    Records(Steps),
 }
 
 impl<'a> Watch<'a> {
     pub(super) fn new(arguments: &Arguments, program: &'a Program) -> Self {
-        let records = arguments.output.json || arguments.output.jsonl;
+        let trace = match (arguments.trace, arguments.output.wants_json()) {
+            (false, _) => Trace::Nothing,
+            (true, false) => Trace::Story(Story::default()),
+            (true, true) => Trace::Records(Steps::default()),
+        };
         Watch {
             program,
             input: String::new(),
@@ -53,13 +63,12 @@ impl<'a> Watch<'a> {
             undefined: HashSet::new(),
             kept: None,
             broken: 0,
-            story: (arguments.trace && !records).then(Story::default),
-            steps: (arguments.trace && records).then(Steps::default),
+            trace,
         }
     }
 
     pub(super) fn begins(&mut self, transform: &Transform) {
-        if let Some(story) = &mut self.story {
+        if let Trace::Story(story) = &mut self.trace {
             story.text.push_str(&format!("transform {}\n", transform.name));
         }
     }
@@ -70,18 +79,19 @@ impl<'a> Watch<'a> {
             return;
         };
         let reason = explain::first_not_true(seen, &requirements.expr).map(|clause| clause.to_string());
-        if let Some(story) = &mut self.story {
-            let (line, text) = (&requirements.line, &requirements.text);
-            story.text.push_str(&format!(
-                "transform {} does not apply: {}:{}: REQUIREMENTS {text}\n",
-                transform.name, line.source.name, line.number
-            ));
-            if let Some(reason) = &reason {
-                story.text.push_str(&format!("  {reason}\n"));
+        match &mut self.trace {
+            Trace::Nothing => {}
+            Trace::Story(story) => {
+                let (line, text) = (&requirements.line, &requirements.text);
+                story.text.push_str(&format!(
+                    "transform {} does not apply: {}:{}: REQUIREMENTS {text}\n",
+                    transform.name, line.source.name, line.number
+                ));
+                if let Some(reason) = &reason {
+                    story.text.push_str(&format!("  {reason}\n"));
+                }
             }
-        }
-        if let Some(steps) = &mut self.steps {
-            steps.skipped(transform, requirements, reason.as_deref());
+            Trace::Records(steps) => steps.skipped(transform, requirements, reason.as_deref()),
         }
     }
 
@@ -147,7 +157,10 @@ impl<'a> Watch<'a> {
 
     /// Tells the story of an ad.
     pub(super) fn tell(&mut self, ad: u64, difference: Option<&Difference>) {
-        let story = self.story.as_mut().map(|story| std::mem::take(&mut story.text)).unwrap_or_default();
+        let story = match &mut self.trace {
+            Trace::Story(story) => std::mem::take(&mut story.text),
+            Trace::Nothing | Trace::Records(_) => String::new(),
+        };
         let text = story + &difference.map(ToString::to_string).unwrap_or_default();
         if !text.is_empty() {
             self.program.tell(&format!("ad {ad}\n{text}"));
@@ -155,13 +168,16 @@ impl<'a> Watch<'a> {
     }
 
     pub(super) fn take_steps(&mut self) -> Option<Vec<serde_json::Value>> {
-        self.steps.as_mut().map(|steps| std::mem::take(&mut steps.records))
+        match &mut self.trace {
+            Trace::Records(steps) => Some(std::mem::take(&mut steps.records)),
+            Trace::Nothing | Trace::Story(_) => None,
+        }
     }
 }
 
 impl Observer for Watch<'_> {
     fn wants_steps(&self) -> bool {
-        self.story.is_some() || self.steps.is_some()
+        !matches!(self.trace, Trace::Nothing)
     }
 
     fn wants_reason(&self, line: &Line) -> bool {
@@ -181,10 +197,10 @@ impl Observer for Watch<'_> {
                 let _ = self.note(Note::Problem { key, undefined, error });
             }
         }
-        if let Some(steps) = &mut self.steps {
-            steps.event(line, event);
-        } else if let Some(story) = &mut self.story {
-            story.event(line, event);
+        match &mut self.trace {
+            Trace::Nothing => {}
+            Trace::Story(story) => story.event(line, event),
+            Trace::Records(steps) => steps.event(line, event),
         }
     }
 }

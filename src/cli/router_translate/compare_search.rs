@@ -1,0 +1,259 @@
+//! What `compare` looks at, whatever the two are: given ads and made up ones, until one makes a difference.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::classad::stream::AdReader;
+use crate::classad::{ClassAd, format};
+use crate::cli::common::{
+    ConfigOptions, JsonRows, OutputOptions, Problem, Progress, Session as Program, Status, open_input,
+    pipe_ends, print_out,
+};
+use crate::cli::transform_report as report;
+use crate::os::RealWorld;
+use crate::transform::cover::{Cover, Random};
+use crate::world::World as _;
+
+/// What is compared, and on which ads.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// The first rules file, or configuration of a router
+    #[arg(value_name = "A")]
+    pub(super) left: PathBuf,
+    /// The second one
+    #[arg(value_name = "B")]
+    pub(super) right: PathBuf,
+    /// Compare on the ads of FILE too; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(super) ads: Vec<PathBuf>,
+    /// Take the files for configurations of routers: routes, transforms, constraint (the usual guess if they set
+    /// JOB_ROUTER_ knobs)
+    #[arg(long)]
+    pub(super) routers: bool,
+    /// Run the commands that rules name ('include command', TRANSFORM from 'prog |'), each once
+    #[arg(long, hide_short_help = true)]
+    pub(super) exec: bool,
+    /// How many ads are made by chance, beside those that make each condition true and false
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(super) generate: usize,
+    /// Begin making ads with this number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) config: ConfigOptions,
+    #[command(flatten)]
+    pub(super) output: OutputOptions,
+}
+
+/// At most so many of the given ads are also changed to make others.
+const MOST_SEEDS: usize = 256;
+/// The world with its clock stopped: both sides see one time.
+pub(super) fn still_world() -> RealWorld {
+    let world = RealWorld::new();
+    let now = world.now();
+    world.at(now)
+}
+
+/// What was looked at.
+pub(super) struct Looked<D> {
+    pub(super) given: u64,
+    pub(super) made: u64,
+    /// How many of the given ones differ.
+    pub(super) changed: u64,
+    /// The first difference.
+    pub(super) found: Option<D>,
+}
+
+impl<D> Looked<D> {
+    /// Only reads the given ads, for two that are one: what goes wrong with them is told.
+    pub(super) fn given(
+        (arguments, program): (&Arguments, &Program),
+        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
+    ) -> anyhow::Result<Self> {
+        let Given { given, changed, found, .. } = Given::read((arguments, program), difference)?;
+        Ok(Looked { given, made: 0, changed, found })
+    }
+
+    /// Says that the two are one.
+    pub(super) fn tell_alike(
+        &self,
+        what: &str,
+        arguments: &Arguments,
+        routes: &[String],
+    ) -> anyhow::Result<Status> {
+        if arguments.output.wants_json() {
+            self.tell_as_json(&[], arguments, routes)?;
+        } else if !arguments.output.quiet {
+            print_out(format!("the two say the same: no {what} can make a difference\n"))?;
+        }
+        Ok(Status::Done)
+    }
+
+    /// Looks for a difference on the given ads, on those that make each condition true and false, and on some made by chance, until
+    /// there is one. `evaluated` adds what was met meanwhile.
+    pub(super) fn all(
+        (arguments, program): (&Arguments, &Program),
+        cover: &mut Cover<'_>,
+        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
+        evaluated: impl Fn(&mut Cover<'_>),
+    ) -> anyhow::Result<Self> {
+        let Given { given, changed, seeds, found } = Given::read((arguments, program), &difference)?;
+        let mut looked = Looked { given, made: 0, changed, found };
+        seeds.iter().for_each(|ad| cover.tried(ad));
+        let look_further = looked.found.is_none();
+        let mut failed = None;
+        let progress = Progress::new("comparing jobs", None, arguments.output.quiet);
+        let mut look = |ad: &ClassAd| {
+            looked.made += 1;
+            progress.advance(1);
+            match difference(ad) {
+                Ok(found) => looked.found = found,
+                Err(error) => failed = Some(error),
+            }
+            looked.found.is_none() && failed.is_none()
+        };
+        if look_further {
+            let mut random = Random(arguments.seed | 1);
+            cover.search((&seeds, arguments.generate), &mut random, &mut look, &evaluated);
+        }
+        failed.map_or(Ok(looked), Err)
+    }
+
+    /// Says that there was no difference, and whether that means something.
+    pub(super) fn tell_none(
+        &self,
+        what: &str,
+        unreached: &[String],
+        cover: &Cover<'_>,
+        arguments: &Arguments,
+        routes: &[String],
+    ) -> anyhow::Result<Status> {
+        if arguments.output.wants_json() {
+            self.tell_as_json(unreached, arguments, routes)?;
+        } else if !arguments.output.quiet {
+            let reached = reached(unreached, cover);
+            print_out(
+                lines(unreached) + &format!("no difference found in {}; {reached}\n", self.count(what)),
+            )?;
+        }
+        Ok(if unreached.is_empty() { Status::Done } else { Status::Undefined })
+    }
+
+    fn tell_as_json(
+        &self,
+        unreached: &[String],
+        arguments: &Arguments,
+        routes: &[String],
+    ) -> anyhow::Result<()> {
+        let mut answer = json!({
+            "same": unreached.is_empty(), "given": self.given, "generated": self.made, "unreached": unreached,
+        });
+        if !routes.is_empty() {
+            answer["routes"] = json!(routes);
+        }
+        print_row(&answer, arguments)
+    }
+
+    /// How many of the given ones differ, in words.
+    pub(super) fn told_changed(&self, what: &str) -> String {
+        let (one, verb) = if self.given == 1 { ("", "s") } else { ("s", "") };
+        match (self.given, self.changed) {
+            (0, _) => String::new(),
+            (1, 1) => format!("the given {what} changes\n"),
+            (given, 0) => format!("none of {given} given {what}{one} changes; one that was made up does\n"),
+            (given, 1) => format!("1 of {given} given {what}{one} changes\n"),
+            (given, changed) => format!("{changed} of {given} given {what}{one} change{verb}\n"),
+        }
+    }
+
+    /// How many ads were looked at, in words.
+    pub(super) fn count(&self, what: &str) -> String {
+        let number = self.given + self.made;
+        format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+    }
+}
+
+/// What a search that found nothing is worth.
+fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
+    match (unreached.len(), cover.conditions()) {
+        (0, 0) => "no condition depends on them".into(),
+        (0, _) => match cover.left_out() {
+            0 => "every condition was made true and false".into(),
+            number => format!(
+                "every condition was made true and false but {number} that both have, which lead to the same in both"
+            ),
+        },
+        (1, _) => "one condition could not be reached".into(),
+        (number, _) => format!("{number} conditions could not be reached"),
+    }
+}
+
+/// What came of the given ads.
+pub(super) struct Given<D> {
+    /// How many there were.
+    pub(super) given: u64,
+    /// How many of them make a difference.
+    pub(super) changed: u64,
+    /// Some of them.
+    pub(super) seeds: Vec<ClassAd>,
+    /// The first difference.
+    pub(super) found: Option<D>,
+}
+
+impl<D> Given<D> {
+    /// Compares on all of the given ads.
+    pub(super) fn read(
+        (arguments, program): (&Arguments, &Program),
+        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
+    ) -> anyhow::Result<Self> {
+        let mut all = Given { given: 0, changed: 0, seeds: Vec::new(), found: None };
+        let progress = Progress::new("given ads", None, arguments.output.quiet);
+        for path in &arguments.ads {
+            let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+            let mut reader = AdReader::new(open_input(path, pipe_ends().0, program)?.0, None);
+            while let Some(record) = reader.next_ad().with_context(problem)? {
+                all.given += 1;
+                progress.advance(1);
+                if let Some(found) = difference(&record.ad)? {
+                    all.changed += 1;
+                    all.found.get_or_insert(found);
+                }
+                if all.seeds.len() < MOST_SEEDS {
+                    all.seeds.push(record.ad);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Prints one JSON value: with --json in an array.
+pub(super) fn print_row(row: &impl Serialize, arguments: &Arguments) -> anyhow::Result<()> {
+    let mut rows = JsonRows::new(pipe_ends().1, arguments.output.json);
+    rows.row(row)?;
+    Ok(rows.end()?)
+}
+
+/// An ad as a part of such a value.
+pub(super) fn ad_in_row(ad: &ClassAd) -> serde_json::Result<Box<RawValue>> {
+    RawValue::from_string(lossy(&report::json_line(ad)))
+}
+
+/// Each with its end of line.
+pub(super) fn lines(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// An ad for people.
+pub(super) fn shown(ad: &ClassAd) -> String {
+    if ad.is_empty() { "  (an ad without attributes)\n".to_owned() } else { lossy(&format::long::print(ad)) }
+}

@@ -1,0 +1,108 @@
+//! Options of `transform`.
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, overwritten};
+use crate::cli::router_translate::rules::RulesOptions;
+use crate::config::{Config, MacroSource, View};
+use crate::os::RealWorld;
+use crate::transform::Session;
+
+/// Which ads are transformed by what, and how they are written.
+#[derive(Args, Debug)]
+pub(in crate::cli::router_translate) struct Arguments {
+    #[command(flatten)]
+    pub(super) rules: RulesOptions,
+    /// Set a macro before each ad, as NAME=VALUE of condor_transform_ads does
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::cli::common::assignment)]
+    pub(super) macros: Vec<(String, String)>,
+    /// Read ads from FILE ('-' is standard input, which is read when no file is named)
+    #[arg(long, visible_alias = "in", value_name = "FILE")]
+    pub(super) ads: Vec<PathBuf>,
+    /// Fail at the first malformed ad instead of reporting it
+    #[arg(long)]
+    pub(super) strict_input: bool,
+    /// Write the ads to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+    /// Tell on standard error what each statement did to each ad
+    #[arg(long)]
+    pub(super) trace: bool,
+    /// Tell on standard error what each ad gained, lost and changed
+    #[arg(long)]
+    pub(super) diff: bool,
+    /// Work with N threads where what is written of an ad depends on no other [default: one a processor]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(super) threads: Option<NonZero<usize>>,
+    /// Write XML
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "long", "new"], hide_short_help = true)]
+    pub(super) xml: bool,
+    /// Write new ClassAds
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "long"], hide_short_help = true)]
+    pub(super) new: bool,
+    #[command(flatten)]
+    pub(super) config: ConfigOptions,
+    #[command(flatten)]
+    pub(super) output: OutputOptions,
+    #[command(flatten)]
+    pub(super) clock: ClockOptions,
+    #[command(flatten)]
+    pub(super) quirks: QuirksOptions,
+    /// Further files of ads
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl Arguments {
+    /// The world that is asked for, in the mode of the configuration.
+    pub(super) fn world_of(&self, config: Option<&Config>) -> RealWorld {
+        self.clock.world().strict(config.is_some_and(Config::is_strict))
+    }
+
+    /// What transforms are applied with.
+    pub(super) fn session<'w>(&self, world: &'w RealWorld, view: Option<&'w View<'w>>) -> Session<'w> {
+        let mut session = Session::new(world, view.map(|view| view as &dyn MacroSource));
+        session.quirks = self.quirks.quirks;
+        session.commands = self.rules.commands();
+        for (name, value) in &self.macros {
+            session.macros.set(name.as_bytes(), value.as_str());
+        }
+        session.macros.commit();
+        session
+    }
+
+    /// The files of ads.
+    pub(super) fn inputs(&self) -> Vec<&Path> {
+        let mut inputs: Vec<&Path> = self.ads.iter().chain(&self.files).map(PathBuf::as_path).collect();
+        if inputs.is_empty() {
+            inputs.push(Path::new("-"));
+        }
+        inputs
+    }
+
+    /// Refuses to write onto what is to be read.
+    pub(super) fn keep_inputs(&self) -> Result<(), Problem> {
+        let inputs = self.inputs();
+        inputs
+            .into_iter()
+            .chain(self.rules.rules.iter().map(PathBuf::as_path))
+            .try_for_each(|path| self.keep(path))
+    }
+
+    /// Refuses to write onto one of them.
+    pub(super) fn keep(&self, input: &Path) -> Result<(), Problem> {
+        let Some(out) = &self.out else { return Ok(()) };
+        match overwritten(out, [input]) {
+            None => Ok(()),
+            Some(input) => {
+                let input =
+                    if input.as_os_str() == "-" { "<stdin>".into() } else { input.display().to_string() };
+                let message = format!("--out '{}' would overwrite the input '{input}'", out.display());
+                Err(Problem::usage(message).hint("write to another file and rename it afterwards"))
+            }
+        }
+    }
+}
