@@ -6,53 +6,12 @@ use std::cell::OnceCell;
 
 use bstr::{BString, ByteSlice};
 
-use super::families::{self, Site, Unread};
+use super::families::{self, Site};
+use super::parameters::{is_parameter, other_names};
+use super::standing::Standing;
 use crate::config::{Config, View, defaults};
+use crate::text::caseless;
 use crate::text::similar::{self, Names};
-use crate::text::table::{count_lines, line_starts};
-use crate::text::{bare_name, caseless, list};
-
-static OTHER: &[u8] = include_bytes!("../data/other-names.txt");
-static OTHER_STARTS: [u32; count_lines(include_bytes!("../data/other-names.txt"))] =
-    line_starts(include_bytes!("../data/other-names.txt"));
-
-/// Programs that read parameters made from their names.
-pub(super) const DAEMONS: [&str; 34] = [
-    "MASTER",
-    "COLLECTOR",
-    "NEGOTIATOR",
-    "SCHEDD",
-    "STARTD",
-    "STARTER",
-    "SHADOW",
-    "GRIDMANAGER",
-    "KBDD",
-    "CREDD",
-    "HAD",
-    "REPLICATION",
-    "TRANSFERER",
-    "JOB_ROUTER",
-    "ROOSTER",
-    "SHARED_PORT",
-    "DEFRAG",
-    "GANGLIAD",
-    "VM_GAHP",
-    "TOOL",
-    "SUBMIT",
-    "DAGMAN",
-    "PREEN",
-    "ANNEXD",
-    "C_GAHP",
-    "C_GAHP_WORKER_THREAD",
-    "EC2_GAHP",
-    "GCE_GAHP",
-    "PROCD",
-    "VIEW_SERVER",
-    "CREDMON_OAUTH",
-    "CREDMON_KRB",
-    "ADSTASH",
-    "PLACEMENTD",
-];
 
 /// Parameters made from the name of a daemon, which `*` stands for.
 const OF_DAEMONS: [&str; 56] = [
@@ -184,17 +143,6 @@ pub struct Known {
     names: OnceCell<Names<Cow<'static, [u8]>>>,
 }
 
-/// What a name is to HTCondor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Some daemon or tool reads it, or may.
-    Read,
-    /// It looks like a name of a family of which nobody reads this one.
-    Unread(Unread),
-    /// HTCondor has no such name: one of the site's own.
-    Own,
-}
-
 impl Known {
     /// Learns the daemons, slots, cron jobs and advertised attributes that a configuration names itself.
     pub fn new(config: &Config, view: &View<'_>) -> Self {
@@ -294,22 +242,6 @@ fn is_a_slip(known: &[u8], name: &[u8]) -> bool {
     (!is_short || is_near()) && plain(known) != plain(name)
 }
 
-/// Whether the table or the daemons' sources have a parameter of exactly that name.
-pub(super) fn is_parameter(name: &[u8]) -> bool {
-    defaults::find_qualified(name).is_some()
-        || crate::config::detected::is_detected(name)
-        || OTHER_STARTS.binary_search_by(|&start| caseless::cmp(line(start), name)).is_ok()
-}
-
-fn line(start: u32) -> &'static [u8] {
-    let rest = &OTHER[start as usize..];
-    &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
-}
-
-fn other_names() -> impl Iterator<Item = &'static [u8]> {
-    OTHER_STARTS.iter().map(|&start| line(start))
-}
-
 /// `<KEYWORD>_HOOK_<TYPE>` with its arguments and time-outs, and the router's list of attributes.
 fn of_keyword(name: &[u8]) -> bool {
     const ENDS: [&str; 18] = [
@@ -338,35 +270,6 @@ fn of_keyword(name: &[u8]) -> bool {
         || caseless::ends_with(name, b"_JOB_HOOK_KEYWORD")
 }
 
-/// Whether a parameter lists attributes whose values are parameters of the same names.
-pub(super) fn is_attribute_list(name: &[u8]) -> bool {
-    let name = bare_name(name);
-    let is_list = [
-        "STARTD_ATTRS",
-        "STARTD_EXPRS",
-        "SCHEDD_ATTRS",
-        "SCHEDD_EXPRS",
-        "MASTER_ATTRS",
-        "MASTER_EXPRS",
-        "COLLECTOR_ATTRS",
-        "COLLECTOR_EXPRS",
-        "NEGOTIATOR_ATTRS",
-        "NEGOTIATOR_EXPRS",
-        "SUBMIT_ATTRS",
-        "SUBMIT_EXPRS",
-        "STARTD_LATCH_EXPRS",
-        "STARTER_ATTRS",
-        "JOB_ROUTER_ATTRS",
-        "GRIDMANAGER_ATTRS",
-        "CREDD_ATTRS",
-        "DEFRAG_ATTRS",
-    ];
-    let starts = |prefix: &[u8]| caseless::starts_with(name, prefix);
-    is_list.iter().any(|list| caseless::eq(list.as_bytes(), name))
-        || starts(b"SLOT")
-            && (caseless::ends_with(name, b"_STARTD_ATTRS") || caseless::ends_with(name, b"_STARTD_EXPRS"))
-}
-
 /// A pattern of any number of stars.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let mut parts = pattern.split(|&b| b == b'*');
@@ -388,20 +291,12 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     rest.len() >= last.len() && caseless::ends_with(rest, last)
 }
 
-/// The items of a list parameter of exactly that name.
-pub(super) fn items(view: &View<'_>, name: &str) -> Vec<BString> {
-    let value = view.text(name).unwrap_or_default();
-    list::split(&value).map(BString::from).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_sources_are_sorted_and_families_match() {
-        assert!(OTHER_STARTS.is_sorted_by(|&a, &b| caseless::cmp(line(a), line(b)).is_lt()));
-        assert!(is_parameter(b"startd_cron_joblist") && !is_parameter(b"NO_SUCH"));
+    fn names_of_families_match() {
         assert!(matches(b"MAX_*_LOG", b"max_startd_log") && !matches(b"MAX_*_LOG", b"MAX_LOG"));
         assert!(of_keyword(b"KW_HOOK_FETCH_WORK") && !of_keyword(b"KW_JOB_HOOK_PREPARE_JOB"));
         assert!(!of_keyword(b"KW_HOOK_REPLY_CLAIM"));

@@ -3,9 +3,11 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::brackets::unbalanced;
-use super::families::{Unread, groups};
-use super::known::{DAEMONS, is_attribute_list, items};
-use super::{Finding, Subject};
+use super::families::groups;
+use super::finding::Finding;
+use super::parameters::{DAEMONS, is_attribute_list, items};
+use super::standing::Unread;
+use super::subject::Subject;
 use crate::config::macro_set::Entry;
 use crate::text::{bare_name, caseless, similar};
 

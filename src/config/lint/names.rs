@@ -3,8 +3,10 @@
 use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
-use super::usage::{self, Use, collect};
-use super::{Finding, Subject};
+use super::finding::Finding;
+use super::referenced::collect;
+use super::subject::Subject;
+use super::usage::{self, Use};
 use crate::config::condition::if_keyword;
 use crate::config::defaults;
 use crate::config::lines::LogicalLines;

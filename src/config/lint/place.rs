@@ -2,9 +2,9 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::Subject;
+use super::source_index::SourceIndex;
 use crate::config::lines::LogicalLines;
-use crate::config::macro_set::{Definition, SourceId};
+use crate::config::macro_set::{Definition, Source, SourceId};
 use crate::config::statement::{self, Operator};
 use crate::text::Span;
 
@@ -26,12 +26,12 @@ pub struct Spot {
 /// The place of a part of a definition's raw value; of the statement where the part cannot be found in it (templates,
 /// values that took in an older one). `None` for definitions that stand in no file.
 pub(super) fn spot(
-    subject: &Subject<'_>,
+    source: &Source,
+    index: &SourceIndex,
     definition: &Definition,
     part: Option<(usize, usize)>,
 ) -> Option<Spot> {
     let place = &definition.place;
-    let source = subject.config.set.source(place.source);
     let text = source.text.as_ref()?;
     let start = (place.offset as usize).min(text.len());
     let span = find(&text[start..], definition, part);
@@ -43,7 +43,7 @@ pub(super) fn spot(
     Some(Spot {
         source: place.source,
         name: source.name.clone(),
-        line: subject.source_index(place.source)?.line(start),
+        line: index.line(start),
         text: text[first..last].into(),
         span: Span::new(start - first, end - first),
     })

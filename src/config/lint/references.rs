@@ -3,7 +3,8 @@
 use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
-use super::{Finding, Subject};
+use super::finding::Finding;
+use super::subject::Subject;
 use crate::classad::Expr;
 use crate::config::expand::MAX_LENGTH;
 use crate::config::macro_set::Definition;

@@ -112,7 +112,7 @@ pub(super) fn instead_of(name: &[u8]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::lint::known::is_parameter;
+    use crate::config::lint::parameters::is_parameter;
 
     #[test]
     fn nothing_that_is_read_counts_as_removed() {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Subject;
-use crate::config::macro_set::SourceKind;
+use crate::config::macro_set::{Entry, SourceKind};
+use crate::config::{Config, View};
 use crate::text::bare_name;
 use crate::world::{FileKind, World};
 
@@ -27,14 +27,15 @@ const LONGEST: usize = 4096;
 const MOST_VALUES: usize = 5000;
 
 /// By name in lower case the file that mentions it, of the names that the configuration sets.
-pub(super) fn mentioned(subject: &Subject<'_>) -> FxHashMap<Vec<u8>, BString> {
+pub(super) fn mentioned(config: &Config, view: &View<'_>) -> FxHashMap<Vec<u8>, BString> {
+    let world = view.world();
     let plain = |name: &BString| bare_name(name).to_ascii_lowercase();
-    let own: FxHashSet<Vec<u8>> = subject.written().map(|entry| plain(&entry.name)).collect();
-    let mut files = Files::new(subject.world);
-    for path in named(subject) {
+    let own: FxHashSet<Vec<u8>> = written(config).map(|entry| plain(&entry.name)).collect();
+    let mut files = Files::new(world);
+    for path in named(config, view) {
         files.add(path);
     }
-    for path in sources(subject) {
+    for path in sources(config, world) {
         let Some(directory) = path.parent() else { continue };
         files.walk(directory, DEEPEST);
         // A tree with the configuration in one directory and what it calls in others.
@@ -43,9 +44,9 @@ pub(super) fn mentioned(subject: &Subject<'_>) -> FxHashMap<Vec<u8>, BString> {
         }
     }
     let mut found = FxHashMap::default();
-    let sources: FxHashSet<PathBuf> = sources(subject).collect();
+    let sources: FxHashSet<PathBuf> = sources(config, world).collect();
     for path in files.paths.iter().filter(|path| !sources.contains(*path)) {
-        let Ok(text) = subject.world.read_file(path, Some(LARGEST)) else { continue };
+        let Ok(text) = world.read_file(path, Some(LARGEST)) else { continue };
         let words = text.lines().flat_map(|line| not_assigned(line).split(|b| !is_of_name(*b)));
         for word in words.filter(|word| word.len() > 1) {
             let word = word.to_ascii_lowercase();
@@ -55,6 +56,11 @@ pub(super) fn mentioned(subject: &Subject<'_>) -> FxHashMap<Vec<u8>, BString> {
         }
     }
     found
+}
+
+/// The entries that a person wrote.
+fn written(config: &Config) -> impl Iterator<Item = &Entry> {
+    config.set.entries().filter(|entry| entry.current.is_written())
 }
 
 fn is_of_name(byte: u8) -> bool {
@@ -76,20 +82,20 @@ fn not_assigned(line: &[u8]) -> &[u8] {
 }
 
 /// The files of the configuration.
-fn sources<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = PathBuf> + 's {
-    let files = subject.config.set.sources().iter().filter(|source| source.kind == SourceKind::File);
-    let here = subject.world.current_dir().unwrap_or_default();
+fn sources(config: &Config, world: &dyn World) -> impl Iterator<Item = PathBuf> {
+    let files = config.set.sources().iter().filter(|source| source.kind == SourceKind::File);
+    let here = world.current_dir().unwrap_or_default();
     files.map(move |source| here.join(source.name.to_path_lossy()))
 }
 
 /// The paths in values and commands.
-fn named(subject: &Subject<'_>) -> Vec<PathBuf> {
-    let raw = subject.written().map(|entry| &entry.current);
+fn named(config: &Config, view: &View<'_>) -> Vec<PathBuf> {
+    let raw = written(config).map(|entry| &entry.current);
     let raw = raw.filter(|it| it.raw.len() <= LONGEST && it.raw.contains_str("/")).take(MOST_VALUES);
-    let values = raw.filter_map(|it| subject.view.expand_raw(&it.name, &it.raw).ok());
-    let commands = subject.config.set.sources().iter().filter(|source| source.kind == SourceKind::Command);
+    let values = raw.filter_map(|it| view.expand_raw(&it.name, &it.raw).ok());
+    let commands = config.set.sources().iter().filter(|source| source.kind == SourceKind::Command);
     let texts = values.chain(commands.map(|source| source.name.clone()));
-    let not_read = subject.config.not_read.iter().map(|source| BString::from(source.name.as_bytes()));
+    let not_read = config.not_read.iter().map(|source| BString::from(source.name.as_bytes()));
     let mut paths = Vec::new();
     for text in texts.chain(not_read) {
         let words = text.split(|b| b.is_ascii_whitespace() || b"\"',;=|".contains(b));

@@ -4,10 +4,11 @@ use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
 use super::brackets::unbalanced;
-use super::known::is_attribute_list;
+use super::finding::Finding;
+use super::parameters::is_attribute_list;
+use super::referenced::collect;
 use super::references::{consequence, has_dead_reference};
-use super::usage::collect;
-use super::{Finding, Subject};
+use super::subject::Subject;
 use crate::classad::{Expr, ParseError, traps};
 use crate::config::defaults::{self, ParameterType};
 use crate::config::macro_set::{Definition, Entry, Found};
@@ -268,7 +269,7 @@ fn undefined_attribute<'a>(
             .any(|prefix| caseless::starts_with(attribute, prefix.as_bytes()));
     let is_scoped = attribute.contains(&b'.');
     // Cron jobs may publish any attribute.
-    let has_cron = !super::known::items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
+    let has_cron = !super::parameters::items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
     if is_known || is_scoped || has_cron || raw != value {
         return None;
     }

@@ -41,6 +41,11 @@ pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.len() >= prefix.len() && eq(&text[..prefix.len()], prefix)
 }
 
+/// What stands behind a prefix, if the text begins with it.
+pub fn strip_prefix<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
+    starts_with(text, prefix).then(|| &text[prefix.len()..])
+}
+
 /// Whether `text` ends with `suffix`.
 pub fn ends_with(text: &[u8], suffix: &[u8]) -> bool {
     text.len() >= suffix.len() && eq(&text[text.len() - suffix.len()..], suffix)

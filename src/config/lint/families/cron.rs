@@ -2,7 +2,10 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Site, Standing, Unread, View, behind, caseless, items, similar};
+use crate::config::View;
+use crate::config::lint::parameters::items;
+use crate::config::lint::standing::{Standing, Unread};
+use crate::text::{caseless, similar};
 
 /// What is asked of a manager of cron jobs (`cron_job_mgr.cpp`, `DoConfig`; `cron_job.cpp`; `startd_cron_job_mgr.cpp`).
 const OF_MANAGER: [&str; 6] =
@@ -42,14 +45,15 @@ pub(super) fn jobs(view: &View<'_>) -> Vec<Jobs> {
         .collect()
 }
 
-pub(super) fn standing(name: &[u8], site: &Site) -> Option<Standing> {
-    site.crons.iter().find_map(|jobs| {
-        let rest = behind(name, jobs.base)?.strip_prefix(b"_")?;
-        of_manager(jobs, rest, site)
+/// What a name is among those of cron jobs; `is_set` says whether the configuration sets a name.
+pub(super) fn standing(name: &[u8], all: &[Jobs], is_set: &dyn Fn(&str) -> bool) -> Option<Standing> {
+    all.iter().find_map(|jobs| {
+        let rest = caseless::strip_prefix(name, jobs.base.as_bytes())?.strip_prefix(b"_")?;
+        of_manager(jobs, rest, is_set)
     })
 }
 
-fn of_manager(jobs: &Jobs, rest: &[u8], site: &Site) -> Option<Standing> {
+fn of_manager(jobs: &Jobs, rest: &[u8], is_set: &dyn Fn(&str) -> bool) -> Option<Standing> {
     let base = jobs.base;
     let is_of_manager = OF_MANAGER.iter().any(|known| caseless::eq(known.as_bytes(), rest));
     let listed = |job: &[u8]| jobs.names.iter().any(|name| caseless::eq(name, job));
@@ -69,7 +73,7 @@ fn of_manager(jobs: &Jobs, rest: &[u8], site: &Site) -> Option<Standing> {
     }
     if let Some(job) = parts.first() {
         // A whole job that no list names is told once, at its executable.
-        if site.is_set(&format!("{base}_{}_EXECUTABLE", job.to_str_lossy())) {
+        if is_set(&format!("{base}_{}_EXECUTABLE", job.to_str_lossy())) {
             return Some(Standing::Read);
         }
         let why = format!("{base}_JOBLIST lists no job {}", BStr::new(job));

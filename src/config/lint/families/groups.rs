@@ -3,9 +3,9 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::super::known::{Standing, items};
-use super::{Unread, behind};
 use crate::config::View;
+use crate::config::lint::parameters::items;
+use crate::config::lint::standing::{Standing, Unread};
 use crate::text::{caseless, similar};
 
 /// What is asked of each group.
@@ -24,11 +24,13 @@ pub(in crate::config::lint) fn groups(view: &View<'_>) -> Vec<BString> {
 
 /// What a name is among `groups`. A group's name may have dots (`physics.lab`), so this is asked of whole names.
 pub(in crate::config::lint) fn standing(name: &[u8], groups: &[BString]) -> Option<Standing> {
-    let rest = behind(name, "GROUP_")?;
+    let rest = caseless::strip_prefix(name, b"GROUP_")?;
     if OF_GROUP.iter().chain(&OF_ALL).any(|known| caseless::eq(known.as_bytes(), rest)) {
         return None;
     }
-    let of = |known: &str| behind(rest, known)?.strip_prefix(b"_").filter(|group| !group.is_empty());
+    let of = |known: &str| {
+        caseless::strip_prefix(rest, known.as_bytes())?.strip_prefix(b"_").filter(|group| !group.is_empty())
+    };
     let listed = |group: &[u8]| groups.iter().any(|known| caseless::eq(known, group));
     let readings: Vec<(&str, &[u8])> =
         OF_GROUP.iter().filter_map(|&known| Some((known, of(known)?))).collect();

@@ -2,7 +2,10 @@
 
 use bstr::{BStr, ByteSlice};
 
-use super::{Site, Standing, Unread, behind, caseless, is_parameter, number, similar};
+use super::site::Site;
+use crate::config::lint::parameters::is_parameter;
+use crate::config::lint::standing::{Standing, Unread};
+use crate::text::{caseless, similar};
 
 /// What is asked for slot types alone (`slot_builder.cpp`, `Resource.cpp`, constructor).
 const OF_TYPES: [&str; 4] = ["PARTITIONABLE", "BACKFILL", "NAME_PREFIX", "HIDDEN"];
@@ -72,8 +75,9 @@ fn is_in(names: &[&str], name: &[u8]) -> bool {
 
 /// Whether a parameter may be set for a slot type.
 fn is_override(name: &[u8], site: &Site) -> bool {
-    let of_resource =
-        ["CONSUMPTION_", "MODIFY_REQUEST_EXPR_"].iter().any(|start| behind(name, start).is_some());
+    let of_resource = ["CONSUMPTION_", "MODIFY_REQUEST_EXPR_"]
+        .iter()
+        .any(|start| caseless::strip_prefix(name, start.as_bytes()).is_some());
     is_in(&OVERRIDES, name) || of_resource || site.is_attribute(name)
 }
 
@@ -86,9 +90,9 @@ fn nearest<'n>(name: &[u8], lists: &[&[&'n str]], site: &'n Site) -> Option<&'n 
 /// `SLOT_TYPE_<n>` and `NUM_SLOTS_TYPE_<n>` (`slot_builder.cpp`, `initTypes`, `countTypes`; `Resource.cpp`,
 /// `SlotType::insert_param`).
 fn of_type(name: &[u8], site: &Site) -> Option<Standing> {
-    let (what, rest) = match behind(name, "SLOT_TYPE_") {
+    let (what, rest) = match caseless::strip_prefix(name, b"SLOT_TYPE_") {
         Some(rest) => ("SLOT_TYPE_", rest),
-        None => ("NUM_SLOTS_TYPE_", behind(name, "NUM_SLOTS_TYPE_")?),
+        None => ("NUM_SLOTS_TYPE_", caseless::strip_prefix(name, b"NUM_SLOTS_TYPE_")?),
     };
     let Some((id, rest)) = number(rest) else {
         return Unread::standing("slot types are numbered", format!("write {what}<n>"));
@@ -135,7 +139,7 @@ fn of_type(name: &[u8], site: &Site) -> Option<Standing> {
 /// `SLOT<n>_X`, and `SLOT<n>_<m>_X` for a dynamic slot.
 fn of_slot(name: &[u8], site: &Site) -> Option<Standing> {
     let (prefix, id, rest) = site.slot_prefixes.iter().find_map(|prefix| {
-        let rest = behind(name, prefix.to_str().ok()?)?;
+        let rest = caseless::strip_prefix(name, prefix)?;
         let (id, rest) = number(rest)?;
         Some((&name[..prefix.len()], id, rest.strip_prefix(b"_")?))
     })?;
@@ -179,17 +183,25 @@ fn turned(name: &[u8], site: &Site) -> Option<Standing> {
     let at = name.to_ascii_uppercase().rfind("_SLOT")?;
     let (knob, slot) = (&name[..at], &name[at + 1..]);
     let is_known = is_override(knob, site) || is_in(&OF_TYPES, knob) || is_in(&OF_SLOTS, knob);
-    let digits = behind(slot, "SLOT_TYPE_").or_else(|| behind(slot, "SLOT"))?;
+    let digits =
+        caseless::strip_prefix(slot, b"SLOT_TYPE_").or_else(|| caseless::strip_prefix(slot, b"SLOT"))?;
     if !is_known || !matches!(number(digits), Some((_, rest)) if rest.is_empty()) {
         return None;
     }
     let (shown, slot) = (BStr::new(knob), BStr::new(slot));
     let why = format!("what is meant for some slots begins with the slot, not with {shown}");
-    if behind(slot, "SLOT_TYPE_").is_some() || is_in(&OF_SLOTS, knob) {
+    if caseless::strip_prefix(slot, b"SLOT_TYPE_").is_some() || is_in(&OF_SLOTS, knob) {
         return Unread::standing(why, format!("did you mean {slot}_{shown}?"));
     }
     Unread::standing(
         why,
         format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or let {shown} ask for SlotID"),
     )
+}
+
+/// A leading number and what follows it.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
+    Some((number, &text[digits..]))
 }
