@@ -5,7 +5,6 @@
 //! table; where files may override them, the table simply goes first.
 
 use core::net::IpAddr;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -16,7 +15,9 @@ use crate::text::space::trim;
 use crate::world::World;
 
 mod address;
+mod system_file;
 
+use self::system_file::read;
 pub(crate) use address::{AddressSettings, Addresses, Interface, is_uneven};
 
 /// Names that are measured together.
@@ -237,11 +238,6 @@ impl Detected {
         }
         values
     }
-}
-
-/// A small file of the system; empty if it cannot be read.
-fn read(world: &dyn World, path: &str) -> Vec<u8> {
-    world.read_file(Path::new(path), Some(4 * 1024 * 1024)).unwrap_or_default()
 }
 
 fn kernel(world: &dyn World) -> Values {

@@ -10,7 +10,7 @@ use crate::config::defaults::{self, Parameter, SubsystemDefaults};
 use crate::config::detected::Detected;
 use crate::config::string_pool::StringPool;
 use crate::config::template::{self, Template};
-use crate::config::use_counts::{Reading, ReadingGuard, UseCounts, Uses};
+use crate::config::use_counts::{Counted, Reading, ReadingGuard, UseCounts, Uses};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -172,6 +172,15 @@ impl<'a> Found<'a> {
         match self {
             Found::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
             _ => Some(self.raw()),
+        }
+    }
+
+    /// Where the look-up is counted.
+    fn counted(&self) -> Option<Counted> {
+        match self {
+            Found::Set(entry) => Some(Counted::name(&entry.name)),
+            Found::Detected { name, .. } => Some(Counted::name(name)),
+            Found::Default(parameter) => Counted::parameter(*parameter),
         }
     }
 
@@ -453,7 +462,7 @@ impl MacroSet {
         if let Some(counts) = &self.use_counts
             && let Some(found) = &found
         {
-            counts.count(found);
+            counts.count(found.counted());
         }
         found
     }
@@ -482,13 +491,13 @@ impl MacroSet {
 
     /// How often an entry was read; nothing where that is not counted.
     pub fn uses(&self, found: &Found<'_>) -> Uses {
-        self.use_counts.as_ref().map(|counts| counts.of(found)).unwrap_or_default()
+        self.use_counts.as_ref().map(|counts| counts.of(found.counted())).unwrap_or_default()
     }
 
     /// Sets the count of an entry back.
     pub fn put_back(&self, found: &Found<'_>, uses: Uses) {
         if let Some(counts) = &self.use_counts {
-            counts.put_back(found, uses);
+            counts.put_back(found.counted(), uses);
         }
     }
 

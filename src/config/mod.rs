@@ -8,6 +8,7 @@
 
 pub mod command;
 pub mod condition;
+mod config_error;
 pub mod defaults;
 pub mod descriptions;
 pub(crate) mod detected;
@@ -19,12 +20,15 @@ pub(crate) mod functions;
 pub mod lines;
 pub mod lint;
 pub mod load;
+mod load_options;
+mod loader;
 pub mod macro_set;
 pub mod not_done;
 pub mod parse;
 pub mod print;
 pub mod redact;
 pub mod reference;
+mod setting;
 pub(crate) mod sources;
 pub mod statement;
 pub mod story;
@@ -36,8 +40,12 @@ pub mod version;
 pub mod view;
 
 pub use command::CommandPolicy;
+pub use config_error::{ConfigError, ErrorPlace};
 pub use expand::{ExpandError, MacroSource, Message};
-pub use load::{Config, ConfigError, ErrorPlace, LoadOptions, Warning};
+pub use load::{Config, Warning};
+pub use load_options::LoadOptions;
+pub use loader::{NotRead, NotReadKind, Skipped};
 pub use macro_set::{Definition, Entry, Found, MacroSet, Place, SourceId, SourceKind, Who};
+pub use setting::{Origin, Setting};
 pub use value_error::ValueError;
-pub use view::{Origin, Setting, View};
+pub use view::View;

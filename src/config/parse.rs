@@ -1,78 +1,20 @@
 //! Reading one source: statements in order, into the macro set (`config.cpp`, `Parse_macros`,
 //! `Parse_config_string`).
 
-use std::borrow::Cow;
-
-use bstr::{BStr, BString};
-
-use crate::config::condition::{IfError, IfStack, if_keyword};
-use crate::config::expand::{self, ExpandError, MacroSource, Message};
-use crate::config::lines::{CommentMode, LogicalLine, LogicalLines};
-use crate::config::load::{ErrorPlace, Loader, Stop};
-use crate::config::macro_set::{Found, MacroSet, Place, SourceId, Who};
-use crate::config::statement::{self, Keyword, NoOperator, Operator, Split};
-use crate::text::space::is_space;
-use crate::text::{Span, caseless};
-use crate::world::World;
-
+mod frame;
 mod includes;
 mod templates;
 
-pub(crate) use templates::TemplateFailure;
+use bstr::{BStr, BString};
 
-/// How deep includes and templates may be nested.
-pub(crate) const MAX_NESTING: u32 = 20;
-
-/// Look-ups while sources are read.
-pub(crate) struct SetSource<'a> {
-    pub(crate) set: &'a MacroSet,
-    pub(crate) who: &'a Who,
-    pub(crate) world: &'a dyn World,
-}
-
-impl MacroSource for SetSource<'_> {
-    fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        self.set.find(name, self.who, self.world)?.value()
-    }
-
-    fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
-        [&self.who.local_name, &self.who.subsystem].into_iter().find_map(|prefix| {
-            let rest = name.get(prefix.len()..)?.strip_prefix(b".")?;
-            (!prefix.is_empty() && !rest.is_empty() && caseless::starts_with(name, prefix)).then_some(rest)
-        })
-    }
-}
-
-/// A definition that a condition left out, for those who ask why a value is not what they wrote.
-#[derive(Clone, Debug)]
-pub struct Skipped {
-    /// The name as written.
-    pub name: BString,
-    /// The text behind the operator.
-    pub value: BString,
-    /// Where it stands.
-    pub place: Place,
-    /// The line of the `if`, `elif` or `else` that left it out, and its number.
-    pub condition: (BString, u32),
-}
-
-/// One source while it is read.
-struct Frame<'t> {
-    source: SourceId,
-    text: &'t [u8],
-    depth: u32,
-    ifs: IfStack,
-    /// The `if` lines that are open, kept for the story.
-    conditions: Vec<(BString, u32)>,
-    strict: bool,
-    warn_colon: bool,
-}
-
-impl Frame<'_> {
-    fn place(&self, line: u32, offset: u32) -> Place {
-        Place { source: self.source, line: Some(line), template: None, offset }
-    }
-}
+use self::frame::Frame;
+use crate::config::condition::{IfError, IfStack, if_keyword};
+use crate::config::lines::{CommentMode, LogicalLine, LogicalLines};
+use crate::config::loader::{Loader, SetSource, Skipped, Stop};
+use crate::config::macro_set::SourceId;
+use crate::config::statement::{self, Keyword, NoOperator, Operator, Split};
+use crate::text::space::is_space;
+use crate::text::{Span, caseless};
 
 /// An `@=` block that is open.
 struct Block {
@@ -87,27 +29,6 @@ struct Block {
 }
 
 impl Loader<'_> {
-    pub(crate) fn source(&self) -> SetSource<'_> {
-        SetSource { set: &self.set, who: &self.who, world: self.world }
-    }
-
-    /// Expands a text in file mode; messages of functions become warnings.
-    pub(crate) fn expand(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
-        if memchr::memchr(b'$', text).is_none() {
-            return Ok(text.into());
-        }
-        let mut messages = Vec::new();
-        let result = expand::expand(text, &self.source(), self.world, &mut |message| messages.push(message));
-        self.warn_messages(messages);
-        result
-    }
-
-    pub(crate) fn warn_messages(&mut self, messages: Vec<Message>) {
-        for message in messages {
-            self.warn(message.to_string());
-        }
-    }
-
     /// Reads one text. On an error the reference's lines are in `self.errors`, and what follows the trailer in the
     /// result.
     pub(crate) fn parse(&mut self, source: SourceId, text: &[u8], depth: u32) -> Result<(), Stop> {
@@ -405,87 +326,6 @@ impl Loader<'_> {
         let value = self.appended(&name, split.operator, split.value);
         self.define(&name, &value, frame.place(line.line, offset))
             .map_err(|error| self.stop_expansion(frame, line, error))
-    }
-
-    /// The value with what `+=` puts before it.
-    fn appended<'v>(&self, name: &[u8], operator: Operator, value: &'v [u8]) -> Cow<'v, [u8]> {
-        if !matches!(operator, Operator::Append { .. }) {
-            return Cow::Borrowed(value);
-        }
-        match self.set.find(name, &self.who, self.world).map(|found| found.raw()) {
-            Some(current) if !current.is_empty() => {
-                Cow::Owned(statement::appended(&current, operator, value))
-            }
-            _ => Cow::Borrowed(value),
-        }
-    }
-
-    /// Puts self references in and stores the value.
-    pub(crate) fn define(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), ExpandError> {
-        if self.append(name, value, place) {
-            return Ok(());
-        }
-        let mut messages = Vec::new();
-        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
-        let raw =
-            expand::expand_self(value, name, &source, self.world, &mut |message| messages.push(message))?;
-        let raw = BString::from(raw.into_owned());
-        self.warn_messages(messages);
-        if raw.len() > expand::MAX_LENGTH {
-            let kind = expand::ExpandErrorKind::TooLong;
-            return Err(ExpandError { kind, chain: vec![name.into()] });
-        }
-        self.insert(name, raw, place);
-        Ok(())
-    }
-
-    /// Puts plain text behind the value of a name for `NAME = $(NAME)text`, in place once the older values are no longer kept:
-    /// a list that is made of very many such lines would otherwise be copied by each of them.
-    fn append(&mut self, name: &[u8], value: &[u8], place: Place) -> bool {
-        let more = value.strip_prefix(b"$(").filter(|rest| caseless::starts_with(rest, name));
-        let more = more.and_then(|rest| rest[name.len()..].strip_prefix(b")"));
-        let Some(more) = more.filter(|more| memchr::memchr(b'$', more).is_none()) else { return false };
-        match self.set.peek(name, &self.who, self.world) {
-            Some(Found::Set(entry)) if caseless::eq(&entry.name, name) => {
-                let (length, has_dollar) = (entry.raw().len(), memchr::memchr(b'$', entry.raw()).is_some());
-                length + more.len() <= expand::MAX_LENGTH && !has_dollar && self.set.append(name, more, place)
-            }
-            _ => false,
-        }
-    }
-
-    /// Expands a piece of a statement; an expansion without end stops reading.
-    fn expanded(&mut self, frame: &Frame<'_>, line: &LogicalLine<'_>, text: &[u8]) -> Result<BString, Stop> {
-        self.expand(text).map_err(|error| self.stop_expansion(frame, line, error))
-    }
-
-    fn stop_expansion(&self, frame: &Frame<'_>, line: &LogicalLine<'_>, error: ExpandError) -> Stop {
-        let at = self.place_in(frame, line, 0, line.text.len());
-        Stop::new(line.line).reason(error.to_string()).at(at)
-    }
-
-    pub(crate) fn source_name(&self, source: SourceId) -> BString {
-        self.set.source(source).name.clone()
-    }
-
-    /// The place of a range of a logical line.
-    fn place_in(&self, frame: &Frame<'_>, line: &LogicalLine<'_>, start: usize, end: usize) -> ErrorPlace {
-        let length = line.text.len();
-        self.place_of(frame, line.locate(start.min(length), end.min(length)))
-    }
-
-    fn place_of(&self, frame: &Frame<'_>, span: Span) -> ErrorPlace {
-        let start = (span.start as usize).min(frame.text.len());
-        let first = memchr::memrchr(b'\n', &frame.text[..start]).map_or(0, |newline| newline + 1);
-        let last = memchr::memchr(b'\n', &frame.text[start..]).map_or(frame.text.len(), |more| start + more);
-        ErrorPlace {
-            source: frame.source,
-            name: self.source_name(frame.source),
-            line: span.position(frame.text).line,
-            text: frame.text[first..last].into(),
-            span: Span::new(start - first, (span.end as usize).clamp(start, last.max(start)) - first),
-            included_from: Vec::new(),
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::command::{self, CommandPolicy, Target, ends_in_bar};
-use crate::config::load::{Loader, NotRead, NotReadKind, Stop};
+use crate::config::loader::{Loader, NotRead, NotReadKind, Stop};
 use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
 use crate::config::use_counts::Reading;
 use crate::process::Exit;

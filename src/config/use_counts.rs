@@ -10,7 +10,6 @@ use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use crate::config::defaults::{self, Parameter};
-use crate::config::macro_set::Found;
 
 /// What a look-up is made for, and so what it counts as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,25 +76,26 @@ impl Clone for UseCounts {
 }
 
 /// Where an answer is counted.
-enum Slot {
-    Table(BString),
+pub(crate) enum Counted {
+    /// At the name that sources set, or that was detected, in lower case.
+    Name(BString),
+    /// At the place of the general parameter in the table of defaults.
     Default(usize),
 }
 
-fn slot_of(found: &Found<'_>) -> Option<Slot> {
-    let lower = |name: &[u8]| Slot::Table(name.to_ascii_lowercase().into());
-    match found {
-        Found::Set(entry) => Some(lower(&entry.name)),
-        Found::Detected { name, .. } => Some(lower(name)),
-        Found::Default(parameter) => place_of(*parameter).map(Slot::Default),
+impl Counted {
+    /// The place of a name.
+    pub(crate) fn name(name: &[u8]) -> Self {
+        Counted::Name(name.to_ascii_lowercase().into())
     }
-}
 
-/// The place of the general parameter behind a parameter of the table.
-fn place_of(parameter: Parameter) -> Option<usize> {
-    match parameter.subsystem() {
-        None => Some(parameter.index()),
-        Some(_) => defaults::find(parameter.name()).map(Parameter::index),
+    /// The place of the general parameter behind a parameter of the table.
+    pub(crate) fn parameter(parameter: Parameter) -> Option<Self> {
+        let general = match parameter.subsystem() {
+            None => Some(parameter),
+            Some(_) => defaults::find(parameter.name()),
+        };
+        general.map(|general| Counted::Default(general.index()))
     }
 }
 
@@ -105,36 +105,36 @@ impl UseCounts {
     }
 
     /// Counts an answer.
-    pub(crate) fn count(&self, found: &Found<'_>) {
+    pub(crate) fn count(&self, at: Option<Counted>) {
         let mut counts = self.lock();
         let reading = counts.reading;
         if reading == Reading::Nothing {
             return;
         }
-        match slot_of(found) {
-            Some(Slot::Table(name)) => counts.table.entry(name).or_default().count(reading),
-            Some(Slot::Default(place)) => counts.defaults.entry(place).or_default().count(reading),
+        match at {
+            Some(Counted::Name(name)) => counts.table.entry(name).or_default().count(reading),
+            Some(Counted::Default(place)) => counts.defaults.entry(place).or_default().count(reading),
             None => {}
         }
     }
 
     /// The counts of an entry.
-    pub(crate) fn of(&self, found: &Found<'_>) -> Uses {
+    pub(crate) fn of(&self, at: Option<Counted>) -> Uses {
         let counts = self.lock();
-        let uses = match slot_of(found) {
-            Some(Slot::Table(name)) => counts.table.get(&name),
-            Some(Slot::Default(place)) => counts.defaults.get(&place),
+        let uses = match at {
+            Some(Counted::Name(name)) => counts.table.get(&name),
+            Some(Counted::Default(place)) => counts.defaults.get(&place),
             None => None,
         };
         uses.copied().unwrap_or_default()
     }
 
     /// Sets the counts of an entry back.
-    pub(crate) fn put_back(&self, found: &Found<'_>, uses: Uses) {
+    pub(crate) fn put_back(&self, at: Option<Counted>, uses: Uses) {
         let mut counts = self.lock();
-        match slot_of(found) {
-            Some(Slot::Table(name)) => counts.table.insert(name, uses),
-            Some(Slot::Default(place)) => counts.defaults.insert(place, uses),
+        match at {
+            Some(Counted::Name(name)) => counts.table.insert(name, uses),
+            Some(Counted::Default(place)) => counts.defaults.insert(place, uses),
             None => None,
         };
     }

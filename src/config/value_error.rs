@@ -8,7 +8,7 @@ use bstr::BString;
 use crate::config::defaults::{self, Parameter};
 use crate::config::evaluate;
 use crate::config::expand::ExpandError;
-use crate::config::view::{Origin, Setting};
+use crate::config::setting::{Origin, Setting};
 
 /// Why a value is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

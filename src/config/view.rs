@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -11,67 +10,11 @@ use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::evaluate::{self, Number};
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
 use crate::config::macro_set::{Found, MacroSet, Who};
+use crate::config::setting::{Origin, Setting};
 use crate::config::use_counts::Reading;
 use crate::config::value_error::{ValueError, ValueFailure, ValueProblem};
 use crate::text::list;
 use crate::world::{InMode, World};
-
-/// Where a value stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The parameter's name as it was found, prefix included (`STARTD.START`, `SLOT_TYPE_1_START`).
-    pub name: BString,
-    /// The file, command or `<Default>`, `<Detected>`, `<Environment>`, `<Over>`.
-    pub source: BString,
-    /// The line as the reference counts.
-    pub line: Option<u32>,
-    /// The template behind it: `CATEGORY:NAME+K`.
-    pub template: Option<BString>,
-}
-
-impl Origin {
-    /// Whether no source set the value.
-    pub fn is_default(&self) -> bool {
-        self.source == "<Default>"
-    }
-
-    /// The place for whoever is to look there; what options of a program set came by its command line.
-    pub fn told(&self) -> String {
-        self.to_string().replace("<Over>", "command line")
-    }
-}
-
-/// `FILE, line N, use CATEGORY:NAME+K`, as the reference writes it.
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.source)?;
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
-        }
-        if let Some(template) = &self.template {
-            write!(f, ", use {template}")?;
-        }
-        Ok(())
-    }
-}
-
-/// A value with its story.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Setting<T> {
-    /// The value.
-    pub value: T,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// The text before expansion.
-    pub raw: BString,
-}
-
-impl<T> Setting<T> {
-    /// The same setting with another value.
-    pub fn map<U>(self, then: impl FnOnce(T) -> U) -> Setting<U> {
-        Setting { value: then(self.value), origin: self.origin, raw: self.raw }
-    }
-}
 
 /// The values of a configuration as one subsystem, local name and slot sees them.
 pub struct View<'a> {

@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use bstr::{BString, ByteSlice};
 
+use super::system_file::read;
 use crate::text::list;
 use crate::world::{InterfaceAddress, World};
 
@@ -90,7 +91,7 @@ impl Addresses {
         match &settings.interface {
             Interface::Any => {
                 let ours = world.ip_address();
-                Addresses::from_candidates(candidates(&ours, &super::read(world, V6_TABLE), wanted), wanted)
+                Addresses::from_candidates(candidates(&ours, &read(world, V6_TABLE), wanted), wanted)
             }
             Interface::Address(address) => {
                 let mut chosen = Addresses { best: Some(*address), ..Addresses::default() };
@@ -150,7 +151,7 @@ pub(crate) fn is_uneven(settings: &AddressSettings, world: &dyn World) -> bool {
     let found = match &settings.interface {
         Interface::Any => {
             let ours = world.ip_address();
-            candidates(&ours, &super::read(world, V6_TABLE), settings.wanted)
+            candidates(&ours, &read(world, V6_TABLE), settings.wanted)
         }
         Interface::Patterns(patterns) => matching(patterns, &world.interfaces(), settings.wanted),
         Interface::Address(_) => [None; 2],

@@ -3,8 +3,8 @@
 use bstr::{BStr, BString};
 
 use crate::config::lines::LogicalLine;
-use crate::config::load::{Loader, NotRead, NotReadKind, Stop};
-use crate::config::parse::{Frame, MAX_NESTING};
+use crate::config::loader::{Loader, MAX_NESTING, NotRead, NotReadKind, Stop};
+use crate::config::parse::frame::Frame;
 use crate::config::statement::{self, IncludeOptions, Split};
 use crate::text::space::trim_end;
 

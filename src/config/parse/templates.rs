@@ -6,9 +6,9 @@ use bstr::{BStr, BString};
 
 use crate::config::condition::IfStack;
 use crate::config::lines::LogicalLine;
-use crate::config::load::{Loader, Stop};
+use crate::config::loader::{Loader, MAX_NESTING, SetSource, Stop, TemplateFailure};
 use crate::config::macro_set::{Place, TemplateLine};
-use crate::config::parse::{Frame, MAX_NESTING, SetSource};
+use crate::config::parse::frame::Frame;
 use crate::config::statement::{self, Operator, Split};
 use crate::config::template::{self, Template};
 use crate::text::caseless;
@@ -218,17 +218,6 @@ impl Loader<'_> {
             TemplateFailure::Said
         })
     }
-}
-
-/// Why a template could not be applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TemplateFailure {
-    /// A statement of its body is none, with the arguments that were given.
-    Invalid,
-    /// Templates that use templates.
-    TooDeep,
-    /// It was said already.
-    Said,
 }
 
 /// The template of a category that is nearest to a name.

@@ -6,7 +6,7 @@ use crate::config::condition;
 use crate::config::defaults;
 use crate::config::detected::{AddressSettings, Addresses, Interface};
 use crate::config::evaluate;
-use crate::config::load::{Loader, Stop};
+use crate::config::loader::{Loader, Stop};
 use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
 use crate::config::sources::special::{self, NETWORK};
 use crate::config::template;

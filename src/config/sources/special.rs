@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::defaults;
 use crate::config::detected::{self, AddressSettings, HostSettings, Interface};
 use crate::config::evaluate;
-use crate::config::load::{Loader, Stop};
+use crate::config::loader::{Loader, Stop};
 use crate::config::macro_set::{Found, Place, Replacement, SourceId};
 use crate::config::view::View;
 use crate::text::list;

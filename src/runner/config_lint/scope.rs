@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::load::{Attempt, NotRead, NotReadKind};
+use crate::config::load::Attempt;
+use crate::config::{NotRead, NotReadKind};
 
 /// What is known beside the configuration itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

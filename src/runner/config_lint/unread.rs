@@ -4,7 +4,7 @@ use bstr::{BString, ByteSlice};
 
 use super::scope::Scope;
 use crate::config::lint::{Finding, Spot, Subject};
-use crate::config::load::{NotRead, NotReadKind};
+use crate::config::{NotRead, NotReadKind};
 use crate::config::{ConfigError, SourceId};
 use crate::text::Span;
 
