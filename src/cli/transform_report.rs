@@ -24,7 +24,7 @@ pub(super) fn failure(failure: &Failure, status: Status) -> anyhow::Error {
     let source = &failure.line.source;
     let problem = problem.at(&Caret { source: &source.name, text: &source.text, span });
     let hint = match &failure.reason {
-        Reason::Command(CommandError::UnknownKeyword(word)) => crate::transform::lint::command_hint(word),
+        Reason::Command(CommandError::UnknownKeyword(word)) => crate::transform::command_hint(word),
         Reason::Condition(text) if text.contains("complex") || text.contains("not a valid if condition") => Some(
             "25.14 evaluates such a condition only where it is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
         ),

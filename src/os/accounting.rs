@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::process_table::Process;
+use super::process_table::{Process, sysconf, ticks};
 
 /// The use of a family at one moment; processor time includes members that have ended meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,18 +87,8 @@ fn blocks(pid: i32) -> Option<[u64; 2]> {
     Some([value("read_bytes:")?, value("write_bytes:")?])
 }
 
-/// A number of clock ticks, as `/proc` counts them.
-pub(super) fn ticks(count: u64) -> Duration {
-    let per_second = sysconf(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100);
-    Duration::from_micros(count.saturating_mul(1_000_000) / per_second.max(1))
-}
-
 fn page_kib() -> u64 {
     sysconf(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096) / 1024
-}
-
-fn sysconf(variable: nix::unistd::SysconfVar) -> Option<u64> {
-    u64::try_from(nix::unistd::sysconf(variable).ok().flatten()?).ok()
 }
 
 #[cfg(test)]

@@ -20,8 +20,9 @@ use nix::libc;
 
 use crate::process::{Identity, LimitKind, Session, Usage};
 
+use super::child_failure::{Failure, check, failed};
 use super::child_plan::{Marker, Plan, RawLimit, Standard};
-use super::namespace;
+use super::namespace::{self, digits};
 use super::spawn_error::Stage;
 
 /// The children made here and not yet reaped. One for the process, as the kernel's own table is: it tells a child that
@@ -44,21 +45,6 @@ pub(super) struct Stack(Vec<u128>);
 impl Stack {
     pub(super) fn new() -> Self {
         Stack(vec![0; 64 * 1024 / size_of::<u128>()])
-    }
-}
-
-/// Where a child gave up, why, and at which of several files.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Failure {
-    pub(super) stage: Stage,
-    pub(super) errno: c_int,
-    pub(super) index: usize,
-}
-
-impl Failure {
-    /// Whether the child would have to wait for the other end of a FIFO.
-    pub(super) fn is_fifo(self) -> bool {
-        self.errno == libc::EAGAIN && matches!(self.stage, Stage::Stdin | Stage::Stdout | Stage::Stderr)
     }
 }
 
@@ -198,17 +184,6 @@ pub(super) fn read_failure(report: std::os::fd::OwnedFd) -> Option<Failure> {
         .into_iter()
         .find(|known| *known as c_int == stage);
     Some(Failure { stage: stage.unwrap_or(Stage::Execute), errno, index: 0 })
-}
-
-/// The failure of the call just made.
-pub(super) fn failed(stage: Stage, index: usize) -> Failure {
-    // SAFETY: errno is ours while the parent sleeps.
-    Failure { stage, errno: unsafe { *libc::__errno_location() }, index }
-}
-
-/// Turns a system call's result into ours.
-pub(super) fn check(result: c_int, stage: Stage, index: usize) -> Result<(), Failure> {
-    if result < 0 { Err(failed(stage, index)) } else { Ok(()) }
 }
 
 fn enter_session(session: Session) -> Result<(), Failure> {
@@ -434,21 +409,6 @@ fn finish_marker(text: &mut [u8], marker: &Marker, pid: i32) {
     for (place, byte) in text.iter_mut().skip(marker.before.len()).zip(tail) {
         *place = *byte;
     }
-}
-
-/// The digits of a number that is not negative.
-pub(super) fn digits(number: c_int, buffer: &mut [u8; 11]) -> impl Iterator<Item = &u8> {
-    let mut rest = number.unsigned_abs();
-    let mut count = 0;
-    for place in buffer.iter_mut().rev() {
-        *place = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        count += 1;
-        if rest == 0 {
-            break;
-        }
-    }
-    buffer.iter().skip(11 - count)
 }
 
 /// A process that has ended.

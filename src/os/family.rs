@@ -5,10 +5,24 @@
 //! marker in its environment. One that shed all of them belongs to the only child that can have made it, if there is
 //! only one.
 
+use std::time::Duration;
+
 use rustc_hash::FxHashSet;
 
 use super::child;
 use super::process_table::{self, Process};
+
+/// Which processes of a child a signal is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// The child alone.
+    Process,
+    /// The child and all that descends from it.
+    Family,
+}
+
+/// How long an orphan without any environment may be in the middle of an exec.
+pub(super) const EXEC: Duration = Duration::from_millis(100);
 
 /// What a child's processes are known by.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ pub mod accounting;
 pub mod adapter;
 pub mod cgroup;
 mod child;
+mod child_failure;
 mod child_plan;
 pub mod clock;
 pub mod disk_usage;
@@ -39,8 +40,9 @@ mod whole;
 
 pub use child::duplicate;
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};
+pub use family::Whom;
 pub use outlet::Outlet;
-pub use reactor::{Interest, Reactor, Whom};
+pub use reactor::{Interest, Reactor};
 pub use real_world::{RealWorld, local_time};
 pub use signals::sigpipe_was_ignored;
 pub use spawn::interpreter_of;

@@ -10,7 +10,7 @@ use nix::libc;
 
 use crate::process::Identity;
 
-use super::child::{Failure, check, digits, failed};
+use super::child_failure::{Failure, check, failed};
 use super::child_plan::Plan;
 use super::spawn_error::Stage;
 
@@ -112,4 +112,19 @@ fn bind_one(source: &CString, target: &CString, identity: Option<&Identity>) -> 
         }
         libc::mount(from, target.as_ptr(), ptr::null(), libc::MS_BIND | libc::MS_REC, ptr::null())
     }
+}
+
+/// The digits of a number that is not negative.
+pub(super) fn digits(number: c_int, buffer: &mut [u8; 11]) -> impl Iterator<Item = &u8> {
+    let mut rest = number.unsigned_abs();
+    let mut count = 0;
+    for place in buffer.iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        count += 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    buffer.iter().skip(11 - count)
 }

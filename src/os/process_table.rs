@@ -53,7 +53,7 @@ impl Process {
     pub fn started_at(&self) -> Option<SystemTime> {
         let text = fs::read_to_string("/proc/uptime").ok()?;
         let up = Duration::try_from_secs_f64(text.split_ascii_whitespace().next()?.parse().ok()?).ok()?;
-        let age = up.saturating_sub(super::accounting::ticks(self.started));
+        let age = up.saturating_sub(ticks(self.started));
         SystemTime::now().checked_sub(age)
     }
 }
@@ -227,6 +227,17 @@ pub(super) fn holds(pid: i32, inode: u64) -> bool {
     descriptors
         .flatten()
         .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == Path::new(&pipe)))
+}
+
+/// A number of clock ticks, as `/proc` counts them.
+pub(super) fn ticks(count: u64) -> Duration {
+    let per_second = sysconf(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100);
+    Duration::from_micros(count.saturating_mul(1_000_000) / per_second.max(1))
+}
+
+/// A number of the system that does not change.
+pub(super) fn sysconf(variable: nix::unistd::SysconfVar) -> Option<u64> {
+    u64::try_from(nix::unistd::sysconf(variable).ok().flatten()?).ok()
 }
 
 #[cfg(test)]

@@ -20,21 +20,12 @@ use super::accounting::FamilyUsage;
 use super::child::{self, Reaped};
 use super::clock;
 use super::event::{ChildId, Event, Token};
-use super::family;
+use super::family::{self, EXEC, Whom};
 use super::process_table::Process;
 use super::running::{Kept, Progress, Running};
 use super::signals::Signals;
 use super::spawn::Spawner;
 use super::spawn_error::SpawnError;
-
-/// Which processes of a child a signal is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whom {
-    /// The child alone.
-    Process,
-    /// The child and all that descends from it.
-    Family,
-}
 
 /// What a watched descriptor is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +44,6 @@ struct Watched {
 
 /// How often one looks again at processes that have been killed and are not gone yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-
-/// How long an orphan without any environment may be in the middle of an exec.
-pub(super) const EXEC: Duration = Duration::from_millis(100);
 
 /// The loop. One for a program; children, signal handlers and orphans are its own.
 pub struct Reactor {

@@ -14,10 +14,9 @@ use super::accounting::{FamilyUsage, Tally};
 use super::child::{self, Reaped};
 use super::clock;
 use super::event::{Captured, ChildId, Event, Given, Leftover, Stream};
-use super::family::{self, Family};
+use super::family::{self, EXEC, Family, Whom};
 use super::pipes::{Read1, Reader, Writer};
 use super::process_table::{self, Process};
-use super::reactor::{EXEC, Whom};
 use super::spawn::{Late, Spawned};
 
 /// How long what was only just forked is given to become the program whose name is told.

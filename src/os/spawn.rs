@@ -14,7 +14,8 @@ use nix::sys::stat::Mode;
 
 use crate::process::{Ancestor, ChildSpec, Namespaces, Stdio};
 
-use super::child::{self, Failure, Stack};
+use super::child::{self, Stack};
+use super::child_failure::Failure;
 use super::child_plan::{Marker, Plan, RawLimit, Standard};
 use super::pipes::{DROPPED, Pipe, Reader, Sink, Writer, set_nonblocking};
 use super::spawn_error::{SpawnError, Stage};

@@ -146,34 +146,3 @@ pub struct Carried {
     /// Directories that could not be read, and went as empty ones.
     pub unread: Vec<BString>,
 }
-
-/// What came of a whole transfer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Transferred {
-    /// Which way.
-    pub way: Way,
-    /// Why it failed, if it did.
-    pub failure: Option<super::Failure>,
-    /// What was moved.
-    pub tally: super::Tally,
-    /// Names at the top of the target.
-    pub stored: Vec<BString>,
-    /// What a user should know.
-    pub warnings: Vec<String>,
-    /// What plugins tell of each file.
-    pub results: Vec<crate::classad::ClassAd>,
-}
-
-impl Transferred {
-    /// Where there was nothing to move.
-    pub fn nothing(way: Way) -> Self {
-        Transferred {
-            way,
-            failure: None,
-            tally: super::Tally::default(),
-            stored: Vec::new(),
-            warnings: Vec::new(),
-            results: Vec::new(),
-        }
-    }
-}

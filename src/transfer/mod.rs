@@ -14,14 +14,16 @@ mod plugin;
 mod plugin_call;
 mod remaps;
 mod tally;
+mod transferred;
 pub mod url;
 mod wishes;
 
-pub use errand::{Carried, Catalogue, Errand, List, Refused, Transferred, Way};
+pub use errand::{Carried, Catalogue, Errand, List, Refused, Way};
 pub use expand::{Item, Kind, Seen, Sight, expand};
 pub use failure::{Failure, Side};
 pub use plugin::{Plugin, Plugins};
 pub use plugin_call::{Ended, PluginCall, PluginEnd, UrlFile};
 pub use remaps::{Cycle, MOST_REMAPS, Remaps};
 pub use tally::{OF_DIRECTORY, Tally};
+pub use transferred::Transferred;
 pub use wishes::{Mistake, Output, STDERR, STDOUT, When, Wishes};

@@ -2,6 +2,7 @@
 
 use bstr::BString;
 
+use crate::text::similar::nearest;
 use crate::text::{caseless, words};
 
 words! {
@@ -210,6 +211,13 @@ impl<'a> Tokens<'a> {
         }
         Ok(pattern)
     }
+}
+
+/// What may have been meant by a word that is no command.
+pub fn command_hint(word: &[u8]) -> Option<String> {
+    let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
+    let close = nearest(word, Keyword::names());
+    Some(close.map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?")))
 }
 
 #[cfg(test)]

@@ -5,8 +5,20 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteVec};
 
-use super::iterate::Matching;
 use crate::world::{FileKind, World};
+
+/// What `matching` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// Files and directories, as where nothing is said.
+    Unsaid,
+    /// Files and directories.
+    Any,
+    /// Files only.
+    Files,
+    /// Directories only.
+    Directories,
+}
 
 /// The names that match, sorted; directories end in `/`. A name without wildcards need only exist where directories are
 /// asked for: what the reference tells glob(3) then is a hint for reading directories.

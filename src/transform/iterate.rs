@@ -3,7 +3,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::glob;
+use super::glob::{self, Matching};
 use crate::config::lines::LogicalLines;
 use crate::text::space::{is_space, trim, trim_start};
 use crate::world::World;
@@ -19,19 +19,6 @@ pub enum Foreach {
     From,
     /// `matching`: names of files.
     Matching(Matching),
-}
-
-/// What `matching` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Matching {
-    /// Files and directories, as where nothing is said.
-    Unsaid,
-    /// Files and directories.
-    Any,
-    /// Files only.
-    Files,
-    /// Directories only.
-    Directories,
 }
 
 /// The arguments after expansion of macros.

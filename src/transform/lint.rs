@@ -6,6 +6,8 @@ use bstr::{BString, ByteSlice};
 
 use super::command::Keyword;
 use super::lint_conditions::Conditions;
+pub use super::lint_finding::{Finding, Runner, Severity};
+use super::lint_finding::{Lint, find_scope};
 use super::lint_macros::Uses;
 use super::macros::{BuiltIn, Macros, Scope};
 use super::program::Transform;
@@ -14,56 +16,8 @@ use super::statement::{self, Assignment, Directive, Statement};
 use crate::classad::{Dialect, Expr};
 use crate::config::{MacroSource, condition};
 use crate::text::caseless;
-use crate::text::similar::nearest;
 use crate::text::space::trim;
 use crate::world::World;
-
-/// Who will run the transform.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Runner {
-    /// `condor_transform_ads` and `htc-router-translate transform --rules`.
-    #[default]
-    Tool,
-    /// The access point, from `JOB_TRANSFORM_x`.
-    Schedd,
-    /// The job router, from `JOB_ROUTER_ROUTE_x` and its like.
-    Router,
-}
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The transform fails, or does not load.
-    Error,
-    /// It does something else than it seems to.
-    Warning,
-}
-
-/// One mistake.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// A stable name of the rule that found it.
-    pub rule: &'static str,
-    /// How bad.
-    pub severity: Severity,
-    /// The line.
-    pub line: Line,
-    /// The place within the line.
-    pub at: (usize, usize),
-    /// What is wrong.
-    pub message: String,
-    /// What to do.
-    pub fix: String,
-    /// Whether it stands inside an `if`, so that it may never be reached.
-    pub inside_if: bool,
-}
-
-impl Finding {
-    /// Whether the transform fails here for every ad.
-    pub fn is_fatal(&self) -> bool {
-        self.severity == Severity::Error && !self.inside_if
-    }
-}
 
 /// Looks only for statements that cannot do anything: those that make a transform fail, and as warnings those with an
 /// expression, a pattern or a new name that is none.
@@ -103,30 +57,7 @@ const STEERS: [&str; 6] = [
     "SendIDTokens",
 ];
 
-/// The state of one look through a transform.
-pub(super) struct Lint<'a> {
-    pub(super) runner: Runner,
-    pub(super) world: &'a dyn World,
-    findings: Vec<Finding>,
-    inside_if: bool,
-    /// Attributes set so far and not looked at since: name in lower case, where.
-    pub(super) written: BTreeMap<Vec<u8>, (Line, (usize, usize), usize)>,
-}
-
 impl Lint<'_> {
-    pub(super) fn add(
-        &mut self,
-        (rule, severity): (&'static str, Severity),
-        line: &Line,
-        at: (usize, usize),
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) {
-        let (message, fix) = (message.into(), fix.into());
-        let inside_if = self.inside_if;
-        self.findings.push(Finding { rule, severity, line: line.clone(), at, message, fix, inside_if });
-    }
-
     fn statements(&mut self, transform: &Transform) {
         let mut conditions = Conditions::default();
         let mut block: Option<(BString, Line)> = None;
@@ -337,43 +268,5 @@ impl Lint<'_> {
             ),
             _ => {}
         }
-    }
-}
-
-/// Where `scope.` stands in an expression, outside strings.
-pub(super) fn find_scope(text: &[u8], scope: &str) -> Option<usize> {
-    let mut quoted = false;
-    for (at, &byte) in text.iter().enumerate() {
-        if byte == b'"' && (at == 0 || text[at - 1] != b'\\') {
-            quoted = !quoted;
-        }
-        let starts = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || b"_.".contains(&text[at - 1]));
-        if !quoted
-            && starts
-            && caseless::starts_with(&text[at..], scope.as_bytes())
-            && text.get(at + scope.len()) == Some(&b'.')
-        {
-            return Some(at);
-        }
-    }
-    None
-}
-
-/// What may have been meant by a word that is no command.
-pub fn command_hint(word: &[u8]) -> Option<String> {
-    let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
-    let close = nearest(word, Keyword::names());
-    Some(close.map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scopes_are_found_outside_strings_only() {
-        assert_eq!(find_scope(b"x && TARGET.y", "target"), Some(5));
-        assert_eq!(find_scope(b"\"TARGET.y\"", "target"), None);
-        assert_eq!(find_scope(b"MyTarget.y", "target"), None);
     }
 }

@@ -4,7 +4,7 @@ use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::command::{Attribute, Keyword};
-use super::lint::{Finding, Severity};
+use super::lint_finding::{Finding, Severity};
 use super::macros::PLATFORM;
 use super::program::Transform;
 use super::rules::Line;

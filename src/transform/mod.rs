@@ -14,12 +14,13 @@
 //! | `template` | values with nothing but plain references in them |
 //! | `memo` | what a step remembers from ad to ad |
 //! | `macros` | the macro table of one run and where `$(NAME)` looks |
-//! | `session` | running a transform's statements |
+//! | `session` | what passes from one transform to the next, and what is expanded with it |
+//! | `steps` | carrying out a transform's statements |
 //! | `execute` | what the commands do to an ad |
 //! | `pattern` | `/regex/flags` and `\1` templates |
 //! | `iterate`, `glob`, `turns` | TRANSFORM with items and counts |
 //! | `include` | texts taken in by `include` |
-//! | `lint`, `lint_commands`, `lint_conditions`, `lint_macros`, `lint_requirements` | mistakes that 25.14 passes over in silence |
+//! | `lint`, `lint_commands`, `lint_conditions`, `lint_finding`, `lint_macros`, `lint_requirements` | mistakes that 25.14 passes over in silence |
 //! | `compare` | whether two rule sets do the same |
 //! | `cover` | ads that make each part of each condition true and not true |
 //! | `legacy`, `old_routes` | old ClassAd routes read and turned into transforms |
@@ -37,6 +38,7 @@ pub mod legacy;
 pub mod lint;
 mod lint_commands;
 mod lint_conditions;
+mod lint_finding;
 mod lint_macros;
 mod lint_requirements;
 mod macros;
@@ -48,16 +50,18 @@ mod program;
 mod rules;
 mod session;
 mod statement;
+mod steps;
 mod template;
 mod turns;
 
-pub use command::{Attribute, Command, CommandError, Keyword, Pattern};
+pub use command::{Attribute, Command, CommandError, Keyword, Pattern, command_hint};
 pub use envelope::{Envelope, Iteration, LoadError, Requirements};
 pub use include::{IncludeError, Included, Unreadable};
 pub use macros::{BuiltIn, Macros, Mark, PLATFORM, Scope, Turn};
 pub use observe::{Event, Failure, Idle, Inclusion, Observer, Problem, ProblemKind, Reason, Silent};
 pub use program::Transform;
 pub use rules::{Line, LineText, SourceText};
-pub use session::{Checked, Session};
+pub use session::Session;
 pub use statement::{Append, Assignment, Directive, Statement, is_macro_name};
+pub use steps::Checked;
 pub use turns::{Plan, PlanError};
