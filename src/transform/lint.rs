@@ -75,14 +75,13 @@ impl Lint<'_> {
                 && conditions.depth() == 0
             {
                 let message = format!("never reached, 'error' on line {} ends the transform", stop.number);
-                self.add(("dead", Severity::Warning), line, whole, message, "remove it");
+                self.warn("dead", (line, whole), message, "remove it");
                 continue;
             }
             if !matches!(statement, Statement::Condition) && conditions.is_dead() {
-                self.add(
-                    ("dead", Severity::Warning),
-                    line,
-                    whole,
+                self.warn(
+                    "dead",
+                    (line, whole),
                     "never executed, its condition is constant",
                     "remove it or correct the condition",
                 );
@@ -113,30 +112,23 @@ impl Lint<'_> {
         self.inside_if = false;
         if let Some((tag, line)) = block {
             let end = line.text.len();
-            self.add(
-                ("block", Severity::Error),
-                &line,
-                (0, end),
+            self.fails(
+                "block",
+                (&line, (0, end)),
                 "the value that begins here has no end, the transform fails",
                 format!("end it with a line '@{tag}'"),
             );
         }
         if let Some(line) = conditions.open() {
             let end = line.text.len();
-            self.add(("if", Severity::Error), &line, (0, end), "this if has no endif", "add a line 'endif'");
+            self.fails("if", (&line, (0, end)), "this if has no endif", "add a line 'endif'");
         }
     }
 
     fn condition(&mut self, line: &Line, conditions: &mut Conditions) {
         let whole = (0, line.text.len());
         if let Some(message) = conditions.line(line) {
-            self.add(
-                ("if", Severity::Error),
-                line,
-                whole,
-                message,
-                "each if needs one endif, else comes last",
-            );
+            self.fails("if", (line, whole), message, "each if needs one endif, else comes last");
         }
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
         let word_end = text.iter().position(|&b| crate::text::space::is_space(b)).unwrap_or(text.len());
@@ -145,22 +137,21 @@ impl Lint<'_> {
                 && caseless::starts_with(trim(&text[word_end..]), b"if")
             {
                 let message = "'else if' is a plain else, the condition is ignored";
-                self.add(("else-if", Severity::Warning), line, whole, message, "write 'elif'");
+                self.warn("else-if", (line, whole), message, "write 'elif'");
             }
             return;
         }
         let condition = trim(&text[word_end..]);
         if let Some((reason, hint)) = self.no_condition(condition) {
             let message = format!("{reason}, the transform fails");
-            self.add(("if", Severity::Error), line, whole, message, hint);
+            self.fails("if", (line, whole), message, hint);
             return;
         }
         if condition.iter().any(|b| b"=<>&|".contains(b)) && !caseless::starts_with(condition, b"version") {
             let message = "when this is false 25.14 does not take the else branch, the transform fails";
-            self.add(
-                ("complex-if", Severity::Warning),
-                line,
-                whole,
+            self.warn(
+                "complex-if",
+                (line, whole),
                 message,
                 format!("write 'EVALMACRO v ({}) =?= true' before and 'if $(v)' here", condition.as_bstr()),
             );
@@ -193,7 +184,7 @@ impl Lint<'_> {
         {
             let message = format!("this defines a macro called {word}, it is not the statement {word}");
             let fix = format!("remove the '=': {word} {}", assignment.value);
-            self.add(("statement-assigned", Severity::Warning), line, (0, name_end), message, fix);
+            self.warn("statement-assigned", (line, (0, name_end)), message, fix);
         } else if Keyword::parse(&assignment.name).is_some() {
             let message = format!("this defines a macro called {}, no attribute is touched", assignment.name);
             let fix = format!(
@@ -201,7 +192,7 @@ impl Lint<'_> {
                 assignment.name.to_uppercase().as_bstr(),
                 assignment.value
             );
-            self.add(("statement-assigned", Severity::Warning), line, (0, name_end), message, fix);
+            self.warn("statement-assigned", (line, (0, name_end)), message, fix);
         }
         if self.runner == Runner::Router && STEERS.iter().any(|steer| is(steer)) {
             self.steer(line, assignment);
@@ -215,7 +206,7 @@ impl Lint<'_> {
                 &assignment.name[1..].as_bstr()
             );
             let fix = format!("write 'SET {} {}'", assignment.name[1..].as_bstr(), assignment.value);
-            self.add(("plus-attribute", Severity::Warning), line, (0, name_end), message, fix);
+            self.warn("plus-attribute", (line, (0, name_end)), message, fix);
         } else if plain && !statement::is_macro_name(&assignment.name) {
             let message = format!("'{}' is not a valid macro name, the transform fails", assignment.name);
             let fix = if assignment.name.ends_with(b"+") {
@@ -223,7 +214,7 @@ impl Lint<'_> {
             } else {
                 "use letters, digits, '_', '.' and '/'"
             };
-            self.add(("macro-name", Severity::Error), line, (0, name_end), message, fix);
+            self.fails("macro-name", (line, (0, name_end)), message, fix);
         }
     }
 
@@ -234,7 +225,7 @@ impl Lint<'_> {
             let message = format!("TARGET. is undefined in {name}, which sees the source job alone");
             let place = (at + offset, at + offset + "target.".len());
             let fix = "write the attribute's name without 'TARGET.', or with 'MY.'";
-            self.add(("scope", Severity::Warning), line, place, message, fix);
+            self.warn("scope", (line, place), message, fix);
         }
         if !text.contains(&b'$')
             && !text.is_empty()
@@ -245,24 +236,22 @@ impl Lint<'_> {
                 at + error.span.start as usize,
                 at + (error.span.end as usize).max(error.span.start as usize + 1),
             );
-            self.add(("expression", Severity::Warning), line, place, message, "correct the expression");
+            self.warn("expression", (line, place), message, "correct the expression");
         }
     }
 
     fn directive(&mut self, line: &Line, directive: &Directive) {
         let whole = (0, line.text.len());
         match directive {
-            Directive::Use { .. } => self.add(
-                ("use", Severity::Error),
-                line,
-                whole,
+            Directive::Use { .. } => self.fails(
+                "use",
+                (line, whole),
                 "'use' always fails in a transform",
                 "put the statements of the template here",
             ),
-            Directive::Include { .. } if self.runner != Runner::Tool => self.add(
-                ("include", Severity::Warning),
-                line,
-                whole,
+            Directive::Include { .. } if self.runner != Runner::Tool => self.warn(
+                "include",
+                (line, whole),
                 "the file is read again for every job, relative to the daemon's directory",
                 "include it in the configuration, outside the transform",
             ),

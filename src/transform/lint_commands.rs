@@ -39,7 +39,7 @@ impl Lint<'_> {
                 "a pattern is /regex/ with flags i, m, U or g directly behind it, then a blank".to_owned(),
             ),
         };
-        self.add(("command", Severity::Error), line, at, format!("{error}, the transform fails"), fix);
+        self.fails("command", (line, at), format!("{error}, the transform fails"), fix);
     }
 
     pub(super) fn command(&mut self, line: &Line, command: &Command, depth: usize) {
@@ -47,7 +47,7 @@ impl Lint<'_> {
         if matches!(command.keyword, Keyword::Name | Keyword::Requirements | Keyword::Universe) {
             let message = format!("this is no {0} statement, it does nothing", command.keyword.name());
             let fix = format!("put nothing between {} and what it says", command.keyword.name());
-            self.add(("statement", Severity::Warning), line, (0, line.text.len()), message, fix);
+            self.warn("statement", (line, (0, line.text.len())), message, fix);
             return;
         }
         match &command.attribute {
@@ -58,7 +58,7 @@ impl Lint<'_> {
                     Err(error) => {
                         let message = format!("{error}; the statement is ignored");
                         let fix = "correct the regular expression";
-                        self.add(("regex", Severity::Warning), line, at, message, fix);
+                        self.warn("regex", (line, at), message, fix);
                     }
                     Ok(regex) if command.keyword != Keyword::Delete => {
                         self.groups(line, command, regex.groups());
@@ -68,17 +68,11 @@ impl Lint<'_> {
                 if found.anchored {
                     let message = "the flag 'g' does not repeat anything, in 25.14 it makes the pattern match at the start of a name only";
                     let fix = "write '^' where that is meant, and leave the 'g' out: every attribute that matches is taken";
-                    self.add(("regex", Severity::Warning), line, at, message, fix);
+                    self.warn("regex", (line, at), message, fix);
                 }
                 if found.regex.ends_with(b"\\") {
                     let message = "'\\/' does not escape, the pattern ends at its slash";
-                    self.add(
-                        ("regex", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "write '.' or '\\x2f' for a slash",
-                    );
+                    self.warn("regex", (line, at), message, "write '.' or '\\x2f' for a slash");
                 }
                 self.written.clear();
             }
@@ -90,10 +84,9 @@ impl Lint<'_> {
                         "25.14 makes the '{character}' part of the name, as a NUL byte; the output is cut there"
                     );
                     let place = (at.1, at.1 + 1);
-                    self.add(
-                        ("trailing", Severity::Warning),
-                        line,
-                        place,
+                    self.warn(
+                        "trailing",
+                        (line, place),
                         message,
                         format!("put a blank before '{character}'"),
                     );
@@ -108,7 +101,7 @@ impl Lint<'_> {
         {
             let message = format!("'{}' is no attribute name, nothing is done", command.value);
             let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
-            self.add(("new-name", Severity::Warning), line, value_at, message, fix);
+            self.warn("new-name", (line, value_at), message, fix);
         }
         self.expression(line, command);
     }
@@ -125,7 +118,7 @@ impl Lint<'_> {
                         .to_owned(),
                     last => format!("'\\0' is all that matched, the last group is '\\{last}'"),
                 };
-                self.add(("regex", Severity::Warning), line, place, message, fix);
+                self.warn("regex", (line, place), message, fix);
                 return;
             }
         }
@@ -135,7 +128,7 @@ impl Lint<'_> {
         if name.contains(&b'$') && command.keyword != Keyword::EvalMacro {
             let message = "macros are not expanded in the attribute's name";
             let fix = "write the name itself, or use a pattern with COPY and RENAME";
-            self.add(("name-macro", Severity::Warning), line, at, message, fix);
+            self.warn("name-macro", (line, at), message, fix);
         } else if command.keyword != Keyword::EvalMacro && !pattern::is_attribute_name(name) {
             let starts = name.first() == Some(&b'/');
             let message = format!("'{name}' is no attribute name; what is stored cannot be read back");
@@ -144,7 +137,7 @@ impl Lint<'_> {
             } else {
                 "use letters, digits and '_'"
             };
-            self.add(("name", Severity::Warning), line, at, message, fix);
+            self.warn("name", (line, at), message, fix);
         }
     }
 
@@ -173,7 +166,7 @@ impl Lint<'_> {
                     && at_depth == depth
                 {
                     let message = format!("dead statement: {name} is changed again on line {}", line.number);
-                    self.add(("dead", Severity::Warning), &before, place, message, "remove one of the two");
+                    self.warn("dead", (&before, place), message, "remove one of the two");
                 }
                 if command.keyword != Keyword::Delete {
                     self.written.insert(key, (line.clone(), at, depth));
@@ -182,13 +175,7 @@ impl Lint<'_> {
             Keyword::Default => {
                 if let Some((before, ..)) = self.written.get(&key) {
                     let message = format!("dead statement: {name} was set on line {}", before.number);
-                    self.add(
-                        ("dead", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "remove it, or put it before the SET",
-                    );
+                    self.warn("dead", (line, at), message, "remove it, or put it before the SET");
                 }
             }
             _ => {
@@ -234,7 +221,7 @@ impl Lint<'_> {
                     fix => fix.to_owned(),
                 };
                 let message = format!("{error}; {} does nothing", command.keyword.name());
-                self.add(("expression", Severity::Warning), line, at, message, fix);
+                self.warn("expression", (line, at), message, fix);
             }
             Ok((_, end)) => {
                 let (text, dialect) = match end {
@@ -246,26 +233,14 @@ impl Lint<'_> {
                 if let Some(end) = end.filter(|&end| !trim(&command.value[end..]).is_empty()) {
                     let at = (offset + end, line.text.len());
                     let message = "reads as far as it parses, the rest is ignored without a word";
-                    self.add(
-                        ("rest-ignored", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "remove it, or join it with an operator",
-                    );
+                    self.warn("rest-ignored", (line, at), message, "remove it, or join it with an operator");
                 }
                 if let Some(target) = find_scope(&command.value, "target")
                     && matches!(command.keyword, Keyword::EvalSet | Keyword::EvalMacro)
                 {
                     let at = (offset + target, offset + target + 7);
                     let message = "TARGET. is undefined here, there is one ad";
-                    self.add(
-                        ("scope", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "write the attribute's name without 'TARGET.'",
-                    );
+                    self.warn("scope", (line, at), message, "write the attribute's name without 'TARGET.'");
                 }
             }
         }
@@ -276,7 +251,7 @@ impl Lint<'_> {
     pub(super) fn traps(&mut self, line: &Line, text: &[u8], offset: usize, dialect: Dialect) {
         for trap in traps::find(text, dialect) {
             let at = (offset + trap.span.start as usize, offset + trap.span.end as usize);
-            self.add(("trap", Severity::Warning), line, at, trap.message, trap.hint);
+            self.warn("trap", (line, at), trap.message, trap.hint);
         }
     }
 
@@ -287,7 +262,7 @@ impl Lint<'_> {
             let message = "single quotes make an attribute's name, not a string";
             let fix = format!("write \"{}\"", value[1..value.len() - 1].as_bstr());
             let at = (command.value_at, line.text.len());
-            self.add(("quotes", Severity::Warning), line, at, message, fix);
+            self.warn("quotes", (line, at), message, fix);
         }
     }
 
@@ -313,7 +288,7 @@ impl Lint<'_> {
         if open {
             let message = format!("a quotation mark is missing; {} does nothing", command.keyword.name());
             let at = (command.value_at, line.text.len());
-            self.add(("quotes", Severity::Warning), line, at, message, "add it");
+            self.warn("quotes", (line, at), message, "add it");
         }
         open
     }

@@ -64,16 +64,35 @@ pub(super) struct Lint<'a> {
 }
 
 impl Lint<'_> {
-    /// Notes a mistake.
-    pub(super) fn add(
+    /// Notes what does something else than it seems to, at a place in a line.
+    pub(super) fn warn(
         &mut self,
-        (rule, severity): (&'static str, Severity),
-        line: &Line,
-        at: (usize, usize),
+        rule: &'static str,
+        place: (&Line, (usize, usize)),
         message: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        let (message, fix) = (message.into(), fix.into());
+        self.add((rule, Severity::Warning), place, message.into(), fix.into());
+    }
+
+    /// Notes what makes the transform fail.
+    pub(super) fn fails(
+        &mut self,
+        rule: &'static str,
+        place: (&Line, (usize, usize)),
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        self.add((rule, Severity::Error), place, message.into(), fix.into());
+    }
+
+    fn add(
+        &mut self,
+        (rule, severity): (&'static str, Severity),
+        (line, at): (&Line, (usize, usize)),
+        message: String,
+        fix: String,
+    ) {
         let inside_if = self.inside_if;
         self.findings.push(Finding { rule, severity, line: line.clone(), at, message, fix, inside_if });
     }

@@ -26,7 +26,7 @@ impl Lint<'_> {
                     format!("{word}. is undefined in the requirements of a transform, which see one ad");
                 let place = (at + offset, at + offset + scope.len() + 1);
                 let fix = format!("write the attribute's name without '{word}.'");
-                self.add(("scope", Severity::Warning), line, place, message, fix);
+                self.warn("scope", (line, place), message, fix);
             }
         }
         self.universes(line, &requirements.expr, (at, end));
@@ -34,11 +34,11 @@ impl Lint<'_> {
             if !may_be_true(&requirements.expr, self.world) {
                 let message = "these requirements can never be true, the transform is never applied";
                 let fix = "remove the line or the transform";
-                self.add(("never", Severity::Warning), line, (at, end), message, fix);
+                self.warn("never", (line, (at, end)), message, fix);
             }
         } else if let Some(reason) = never(&requirements.expr, self.world) {
             let message = format!("these requirements can never be true: {reason}");
-            self.add(("never", Severity::Warning), line, (at, end), message, "correct the condition");
+            self.warn("never", (line, (at, end)), message, "correct the condition");
         }
     }
 
@@ -59,7 +59,7 @@ impl Lint<'_> {
                 }
                 None => "the attribute is called JobUniverse".to_owned(),
             };
-            self.add(("universe", Severity::Warning), line, found, message, fix);
+            self.warn("universe", (line, found), message, fix);
         }
     }
 
@@ -71,7 +71,7 @@ impl Lint<'_> {
                 let message =
                     format!("dead statement: only the last {keyword} counts, on line {}", last.number);
                 let whole = (0, line.text.len());
-                self.add(("dead", Severity::Warning), line, whole, message, "remove it, or join the two");
+                self.warn("dead", (line, whole), message, "remove it, or join the two");
             }
         }
     }

@@ -153,7 +153,7 @@ pub(super) struct Errors<'a> {
 impl Errors<'_> {
     /// The error of an input that cannot be read.
     pub(super) fn problem(&self) -> Problem {
-        Problem::unreadable(format!("cannot read '{}'", self.name))
+        Problem::cannot_read(&self.name)
     }
 
     pub(super) fn tell(&mut self, errors: &[AdError]) -> anyhow::Result<()> {
@@ -202,7 +202,7 @@ pub(super) fn open<'a>(
     let read: Box<dyn Read> = if path.as_bytes() == b"-" {
         Box::new(io::stdin())
     } else {
-        let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+        let problem = || Problem::cannot_read(&name);
         let file = std::fs::File::open(path).with_context(problem)?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return Err(problem().caused_by(io::Error::from(io::ErrorKind::IsADirectory)).into());

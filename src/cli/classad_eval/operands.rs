@@ -193,7 +193,7 @@ pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Res
     let read: Box<dyn io::Read> = if file == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+        let problem = || Problem::cannot_read(&name);
         let opened = File::open(file).with_context(problem)?;
         if opened.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return Err(problem().caused_by(io::Error::from(io::ErrorKind::IsADirectory)).into());
@@ -202,7 +202,7 @@ pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Res
     };
     let mut reader =
         AdReader::new(read, cli.stream.from).dialect(ask::dialect(cli)).exact(cli.input.strict_input);
-    let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+    let problem = || Problem::cannot_read(&name);
     let Some(record) = reader.next_ad().with_context(problem)? else {
         return Ok(ClassAd::new());
     };

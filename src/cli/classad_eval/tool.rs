@@ -53,7 +53,7 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
             option @ (b"-file" | b"-my-file" | b"-target-file") => {
                 let Some(file) = words.next() else {
                     let option = word.to_string_lossy();
-                    session.tell(&format!("{}: {option} requires an argument\n", session.name()));
+                    session.say(&format!("{option} requires an argument"));
                     return Ok(Status::Tool(255));
                 };
                 let Some(ad) = read_ad(file, session) else { return Ok(Status::Tool(1)) };
@@ -103,7 +103,7 @@ fn evaluate(
     let Some(value) = context.try_eval(&expr) else {
         out.flush()?;
         let text = String::from_utf8_lossy(text);
-        session.tell(&format!("{}: cannot evaluate '{text}': it fails or never ends\n", session.name()));
+        session.say(&format!("cannot evaluate '{text}': it fails or never ends"));
         return Ok(false);
     };
     out.write_all(&Expr::literal(value).unparse())?;
@@ -164,7 +164,7 @@ fn read_ad(file: &OsStr, session: &Session) -> Option<ClassAd> {
     let text = match File::open(file).and_then(read_whole) {
         Ok(text) => text,
         Err(error) => {
-            session.tell(&format!("{}: cannot read '{name}': {error}\n", session.name()));
+            session.say(&format!("cannot read '{name}': {error}"));
             return None;
         }
     };

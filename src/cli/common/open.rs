@@ -52,7 +52,7 @@ pub(crate) fn open_input(path: &Path, stdin: Input, session: &Session) -> anyhow
 }
 
 fn unreadable(path: &Path) -> Problem {
-    Problem::unreadable(format!("cannot read '{}'", path.display()))
+    Problem::cannot_read(path.display())
 }
 
 fn open_file(path: &Path, enough: &Enough, session: &Session) -> anyhow::Result<Box<dyn Read + Send>> {

@@ -6,7 +6,7 @@ use std::io;
 
 use super::Status;
 use super::color::Painter;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, ValueError};
 use crate::text::caret::{Caret, LineCaret};
 
 /// A failure with its exit status and, where there is text, the place in it. Wrap it in `anyhow` contexts freely: the
@@ -34,6 +34,16 @@ impl Problem {
     /// Input or configuration that cannot be read.
     pub fn unreadable(message: impl Into<String>) -> Self {
         Self::new(Status::Unreadable, message)
+    }
+
+    /// A file, or what is called so, that cannot be read.
+    pub(crate) fn cannot_read(name: impl fmt::Display) -> Self {
+        Self::unreadable(format!("cannot read '{name}'"))
+    }
+
+    /// A parameter whose value is not what it has to be.
+    pub(crate) fn of_value(error: ValueError) -> Self {
+        Self::unreadable(error.told())
     }
 
     /// A configuration that cannot be read; where there is none at all, what to do about it.

@@ -25,7 +25,7 @@ pub(crate) fn read_scenario(
     session: &Session,
 ) -> anyhow::Result<Scenario> {
     let name = path.display().to_string();
-    let cannot = || Problem::unreadable(format!("cannot read '{name}'"));
+    let cannot = || Problem::cannot_read(&name);
     let mut bytes = Vec::new();
     let input: Box<dyn Read> =
         if name == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path).with_context(cannot)?) };

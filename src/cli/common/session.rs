@@ -66,6 +66,11 @@ impl Session {
         self.tell(&problem::render(&self.name, error, self.painter));
     }
 
+    /// Says a line in the name of the program.
+    pub(crate) fn say(&self, line: &str) {
+        self.tell(&format!("{}: {line}\n", self.name));
+    }
+
     /// Writes text to standard error as it is. Where that is closed nobody can be told.
     pub fn tell(&self, text: &str) {
         if let Some(kept) = &self.kept {

@@ -27,7 +27,7 @@ pub(super) struct Tool<'a> {
 impl Tool<'_> {
     /// Says something in the name of the tool.
     pub(super) fn tell(&self, text: &str) {
-        self.program.tell(&format!("{}: {text}\n", self.program.name()));
+        self.program.say(text);
     }
 
     /// The file that `-out` names.

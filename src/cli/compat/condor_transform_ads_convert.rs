@@ -21,7 +21,7 @@ pub(super) fn convert(
     view: &View<'_>,
     out: &mut Vec<u8>,
 ) -> u8 {
-    let tell = |text: String| program.tell(&format!("{}: {text}\n", program.name()));
+    let tell = |text: String| program.say(&text);
     let foreign = match file {
         None => None,
         Some(name) => {
@@ -157,7 +157,7 @@ impl Printer<'_> {
     }
 
     fn complain(&self, text: &str) {
-        self.program.tell(&format!("{}: {text}\n", self.program.name()));
+        self.program.say(text);
     }
 }
 

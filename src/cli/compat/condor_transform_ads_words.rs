@@ -137,7 +137,7 @@ impl Reading<'_> {
     }
 
     fn refused(&self, what: &str) -> u8 {
-        self.program.tell(&format!("{}: {what}\n", self.program.name()));
+        self.program.say(what);
         1
     }
 

@@ -60,7 +60,7 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
         let file = if name == "-" { PathBuf::from("/dev/stdin") } else { file.clone() };
         let text = world
             .read_file(&file, Some(64 << 20))
-            .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
+            .map_err(|error| Problem::cannot_read(&name).caused_by(error))?;
         let findings = wanted.judge_job(&name, &text, world);
         let lines = text.iter().filter(|&&byte| byte == b'\n').count();
         return tell(findings, &format!("{} read", counted(lines, "line")), request, session);

@@ -130,7 +130,7 @@ pub(super) fn run(
     let mut bad = play.bad();
     for (slot, before) in slots.iter().zip(&before) {
         for failure in unmet(&expectations, slot, before, &world) {
-            session.tell(&format!("{}: expected {failure}\n", session.name()));
+            session.say(&format!("expected {failure}"));
             bad = true;
         }
     }

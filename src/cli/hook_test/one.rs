@@ -132,7 +132,7 @@ fn status(report: &Report<'_>, wanted: Option<&str>, session: &Session) -> Statu
         return Status::No;
     }
     for failure in *failed {
-        session.tell(&format!("{}: expected {failure}\n", session.name()));
+        session.say(&format!("expected {failure}"));
     }
     let out_of_patience = matches!(&shown.outcome.ending, Ending::Ran(ended) if ended.exit.is_none())
         && *decision != Decision::TimedOut;

@@ -41,7 +41,7 @@ pub(super) fn configured_log(view: &View<'_>, copies: bool) -> Option<PathBuf> {
 
 /// Reads a queue log; says what had to be passed over.
 pub(super) fn queue_log(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
-    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let problem = || Problem::cannot_read(path.display());
     read_log(&mut File::open(path).with_context(problem)?, path, program)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn any_file(
     program: &Program,
     world: &dyn World,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
-    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let problem = || Problem::cannot_read(path.display());
     let input: Box<dyn Read> = match unpacked(path, world)? {
         Some(content) if is_log(&content[..content.len().min(4)]) => {
             return Ok(jobs_of(&read_log(&mut content.as_slice(), path, program)?));
@@ -120,7 +120,7 @@ pub(super) fn history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
 
 /// What a packed file holds; nothing if it is not packed, as its name says.
 fn unpacked(path: &Path, world: &dyn World) -> anyhow::Result<Option<Vec<u8>>> {
-    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let problem = || Problem::cannot_read(path.display());
     let unpacker = match path.extension().and_then(|ending| ending.to_str()) {
         Some("gz") => "gzip",
         Some("bz2") => "bzip2",
@@ -148,7 +148,7 @@ pub(super) fn history(
     world: &dyn World,
     take: &mut dyn FnMut(HistoryRecord) -> bool,
 ) -> anyhow::Result<bool> {
-    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let problem = || Problem::cannot_read(path.display());
     if let Some(content) = unpacked(path, world)? {
         return records(Backwards::new(Cursor::new(content)).with_context(problem)?, take)
             .with_context(problem);

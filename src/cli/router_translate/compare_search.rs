@@ -214,7 +214,7 @@ impl<D> Given<D> {
         let mut all = Given { given: 0, changed: 0, seeds: Vec::new(), found: None };
         let progress = Progress::new("given ads", None, arguments.output.quiet);
         for path in &arguments.ads {
-            let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+            let problem = || Problem::cannot_read(path.display());
             let mut reader = AdReader::new(open_input(path, pipe_ends().0, program)?.0, None);
             while let Some(record) = reader.next_ad().with_context(problem)? {
                 all.given += 1;

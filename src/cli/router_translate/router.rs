@@ -93,7 +93,7 @@ impl Setup {
 
 /// Reads a whole queue log.
 pub(super) fn read_log(path: &Path, world: &dyn World) -> anyhow::Result<QueueLogReader> {
-    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let problem = || Problem::cannot_read(path.display());
     let mut file = File::open(path).with_context(problem)?;
     let mut reader = QueueLogReader::new().dialect(Dialect::of(world));
     let mut block = vec![0; 1 << 20];

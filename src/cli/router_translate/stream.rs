@@ -54,7 +54,7 @@ fn each<R: Read>(
         let (file, _) = open_input(&path, stdin.take().unwrap_or_else(|| pipe_ends().0), program)?;
         let mut reader =
             AdReader::new(prepare(file), None).exact(inputs.input.strict_input).dialect(Dialect::of(world));
-        let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+        let problem = || Problem::cannot_read(&name);
         while let Some(record) = reader.next_ad().with_context(problem)? {
             malformed += record.errors.len() as u64;
             for error in &record.errors {

@@ -131,7 +131,7 @@ fn input<W: Write + Send>(
 ) -> anyhow::Result<()> {
     let is_stdin = path == Path::new("-");
     let shown = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-    let problem = || Problem::unreadable(format!("cannot read '{shown}'"));
+    let problem = || Problem::cannot_read(&shown);
     let enough = Enough::new();
     let read: Box<dyn Read + Send> = match is_stdin.then(|| rest.take()) {
         Some(Some(rest)) => Box::new(io::Cursor::new(rest)),

@@ -86,7 +86,7 @@ pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Resu
     };
     let answer = send((cli, session), question)?;
     if let Some(note) = &answer.note {
-        session.tell(&format!("{}: {note}\n", session.name()));
+        session.say(note);
     }
     Ok(Status::Done)
 }
@@ -165,7 +165,7 @@ fn drain(options: &DrainOptions) -> Question<'_> {
 /// The name of the slot that is claimed, or its row as JSON; what the claim waits for, and what of it is not done, is told.
 fn claimed((cli, session): (&Cli, &Session), answer: Answer) -> anyhow::Result<Status> {
     for told in answer.waits.iter().chain(&answer.note) {
-        session.tell(&format!("{}: {told}\n", session.name()));
+        session.say(told);
     }
     let names = || answer.slots.iter().map(|slot| format!("{}\n", slot.slot)).collect();
     print_out(&cli.output.rows(&answer.slots)?.unwrap_or_else(names))?;

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lets a machine have what stands in a file of attributes, as if a cron job had printed it.
 pub(super) fn given(machine: &mut ExecutionPoint, path: &Path, quirks: Quirks) -> anyhow::Result<()> {
-    let cannot = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let cannot = || Problem::cannot_read(path.display());
     let text = std::fs::read_to_string(path).with_context(cannot)?;
     let world = RealWorld::new();
     let ads = published(&text, quirks, &Frozen { world: &world, now: world.now() })

@@ -170,13 +170,12 @@ impl Run<'_> {
         if let Some(complaint) = &found.complaint {
             session.warn(complaint);
         }
-        let (policy, told) = PolicyKnobs::read(view).map_err(|error| Problem::unreadable(error.told()))?;
+        let (policy, told) = PolicyKnobs::read(view).map_err(Problem::of_value)?;
         if !self.cli.output.quiet {
             told.iter().for_each(|line| session.warn(line));
         }
         let address = BString::from(format!("<{}:0>", world.ip_address()));
-        let settings =
-            LogSettings::read(view, self.log_file()?).map_err(|error| Problem::unreadable(error.told()))?;
+        let settings = LogSettings::read(view, self.log_file()?).map_err(Problem::of_value)?;
         let log = UserLog::of_queue(&Opening {
             ad: &ad,
             job: &queue_info(&ad, world),

@@ -47,11 +47,11 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     ] {
         writeln!(stdout, "{name} = {}", if value { "True" } else { "False" })?;
     }
-    let knobs = ContainerKnobs::read(&view).map_err(|error| Problem::unreadable(error.told()))?;
+    let knobs = ContainerKnobs::read(&view).map_err(Problem::of_value)?;
     let daemon = if world.effective_uid() == 0 { condor_identity(&view, &world) } else { None };
     let environment = DaemonEnvironment::of_program(&world, &cli.config.choice());
     let probing = Probing::new(&environment, daemon.as_ref(), &world);
-    let java_knobs = JavaKnobs::read(&view).map_err(|error| Problem::unreadable(error.told()))?;
+    let java_knobs = JavaKnobs::read(&view).map_err(Problem::of_value)?;
     let mut found = probing.java(&java_knobs).context("cannot ask java")?;
     found.push(("HasVM", Value::Bool(false)));
     found.push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
@@ -86,7 +86,7 @@ fn plugin_methods(
     session: &Session,
     world: &dyn World,
 ) -> anyhow::Result<BString> {
-    let knobs = CarriageKnobs::read(view, None).map_err(|error| Problem::unreadable(error.told()))?;
+    let knobs = CarriageKnobs::read(view, None).map_err(Problem::of_value)?;
     let mut plugins = Plugins::default();
     for path in &knobs.plugins {
         let printed = probing.plugin(path, knobs.ask_limit).context("cannot ask plugins")?;

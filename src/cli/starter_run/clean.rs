@@ -34,7 +34,7 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         }
         match one.stays {
             true => session.warn(&one.line),
-            false => session.tell(&format!("{}: {}\n", session.name(), one.line)),
+            false => session.say(&one.line),
         }
     }
     let spool =
@@ -43,7 +43,7 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     for (directory, gone) in &of_hooks {
         let what = format!("the credentials of a SHADOW_PREPARE_JOB, '{}'", directory.display());
         match gone {
-            Ok(()) => session.tell(&format!("{}: {what}, are removed\n", session.name())),
+            Ok(()) => session.say(&format!("{what}, are removed")),
             Err(error) => session.warn(&format!("{what}, cannot be removed: {error}")),
         }
     }

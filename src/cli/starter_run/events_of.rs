@@ -21,7 +21,7 @@ pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Re
     }
     let (stdin, output) = pipe_ends();
     let (mut input, name) = open_input(path, stdin, session)?;
-    let unreadable = || Problem::unreadable(format!("cannot read '{name}'"));
+    let unreadable = || Problem::cannot_read(&name);
     let mut printer = Printer { output, format: cli.output.format().unwrap_or_default(), count: 0 };
     let mut bad = 0u64;
     let form = loop {

@@ -23,7 +23,7 @@ pub(super) fn read_all(path: &Path, session: &Session) -> anyhow::Result<(Vec<u8
         return Ok((read_whole(stdin).with_context(problem)?, "standard input".to_owned()));
     }
     let name = path.display().to_string();
-    let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+    let problem = || Problem::cannot_read(&name);
     let text = std::fs::File::open(path).and_then(read_whole).with_context(problem)?;
     Ok((text, name))
 }
@@ -78,7 +78,7 @@ fn one_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> 
 }
 
 fn first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
-    let record = reader.next_ad().with_context(|| Problem::unreadable(format!("cannot read '{name}'")))?;
+    let record = reader.next_ad().with_context(|| Problem::cannot_read(&name))?;
     let Some(record) = record else {
         return Err(Problem::unreadable(format!("{name}: {none}: there is nothing in it")).into());
     };

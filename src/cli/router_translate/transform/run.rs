@@ -44,7 +44,7 @@ impl<W: Write + Send> Run<'_, W> {
         reader: &mut AdReader<R>,
         session: &mut Session<'_>,
     ) -> anyhow::Result<()> {
-        let problem = Problem::unreadable(format!("cannot read '{}'", self.observer.input));
+        let problem = Problem::cannot_read(&self.observer.input);
         loop {
             let record = match reader.next_ad() {
                 Ok(Some(record)) => record,

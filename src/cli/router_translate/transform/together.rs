@@ -43,7 +43,7 @@ impl<W: Write + Send> Run<'_, W> {
                 transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
             (like.hand(), move |ads: &mut _| parts.portion(ads, &mut transforms))
         };
-        let problem = Problem::unreadable(format!("cannot read '{}'", self.observer.input));
+        let problem = Problem::cannot_read(&self.observer.input);
         let (mut failure, mut lines) = (None, 0);
         let whole = work_off(
             threads,
