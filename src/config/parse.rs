@@ -82,34 +82,31 @@ impl Loader<'_> {
         }
         let before = self.messages.len();
         self.last_line = lines.line();
-        let name = self.source_name(source);
-        let mut stop = None;
-        if let Some(open) = block {
-            self.error_line(format!(
-                "Config source Found end-of-file while scanning for '@{}' in {name}",
-                open.tag
-            ));
-            let hint = format!("the block of {} ends with a line that is exactly '@{}'", open.name, open.tag);
-            stop = Some(Stop::new(lines.line()).at(self.place_of(&frame, open.opened_at)).hint(hint));
+        self.unended(&frame, block, lines.line()).map_or(Ok(()), |stop| self.go_on(before, stop))
+    }
+
+    /// What is still open at the end of a source.
+    fn unended(&mut self, frame: &Frame<'_>, block: Option<Block>, last: u32) -> Option<Stop> {
+        let name = self.source_name(frame.source);
+        let stop = block.map(|open| {
+            let Block { tag, opened_at, name: of, .. } = open;
+            self.error_line(format!("Config source Found end-of-file while scanning for '@{tag}' in {name}"));
+            let hint = format!("the block of {of} ends with a line that is exactly '@{tag}'");
+            Stop::new(last).at(self.place_of(frame, opened_at)).hint(hint)
+        });
+        if frame.ifs.is_empty() {
+            return stop;
         }
         // The reference looks for open conditions behind a block without end as well.
-        if !frame.ifs.is_empty() {
-            self.error_line(format!("Config source Error \"{name}\", Line {}: ", lines.line()));
-            let unended = stop.unwrap_or_else(|| {
-                let stop = Stop::new(lines.line());
-                match frame.conditions.last() {
-                    Some((condition, line)) => {
-                        stop.hint(format!("'{condition}' of line {line} is still open"))
-                    }
-                    None => stop,
-                }
-            });
-            stop = Some(unended.reason("endif(s) not found before end-of-file"));
-        }
-        match stop {
-            Some(stop) => self.go_on(before, stop),
-            None => Ok(()),
-        }
+        self.error_line(format!("Config source Error \"{name}\", Line {last}: "));
+        let unended = stop.unwrap_or_else(|| {
+            let stop = Stop::new(last);
+            match frame.conditions.last() {
+                Some((condition, line)) => stop.hint(format!("'{condition}' of line {line} is still open")),
+                None => stop,
+            }
+        });
+        Some(unended.reason("endif(s) not found before end-of-file"))
     }
 
     /// Goes on behind a statement that is wrong: what it opens is open all the same.

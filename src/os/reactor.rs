@@ -89,7 +89,7 @@ impl Reactor {
         let (left_behind, drain, tracking_group) = (spec.left_behind, spec.drain, spec.tracking_group);
         let spawned = self.spawner.spawn(spec)?;
         let child = ChildId(self.number());
-        let mut running = Running::new(spawned, leader, left_behind, drain);
+        let mut running = Running::new(child, spawned, leader, (left_behind, drain));
         running.family.tracking_group = tracking_group;
         self.running.insert(child, running);
         Ok(child)
@@ -184,9 +184,9 @@ impl Reactor {
                 self.ready.push_back(Event::Readable(watched.token));
             }
         }
-        for (&child, running) in &mut self.running {
+        for running in self.running.values_mut() {
             let flags = running.pipes().map(|pipe| pipe.is_some() && descriptors.next() == Some(true));
-            running.transfer(child, flags, &mut self.buffer, &mut self.ready);
+            running.transfer(flags, &mut self.buffer, &mut self.ready);
         }
         let orphans = chld.then(|| self.reap());
         self.finish(orphans);
@@ -271,7 +271,7 @@ impl Reactor {
                 orphans.iter().filter(|orphan| !self.claimed_by_other(child, orphan)).cloned().collect();
             let Some(running) = self.running.get_mut(&child) else { continue };
             let again = clock::tick().plus(LOOK_AGAIN);
-            match running.finish(child, orphans, alone, again, &mut self.buffer, &mut self.ready) {
+            match running.finish((orphans, alone), again, &mut self.buffer, &mut self.ready) {
                 Progress::Waiting => {}
                 Progress::Finished(event, kept) => {
                     self.running.remove(&child);

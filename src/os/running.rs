@@ -29,6 +29,7 @@ const LAST_READ: usize = 1 << 20;
 
 /// A child that has not been reported as finished.
 pub(super) struct Running {
+    child: ChildId,
     pub(super) family: Family,
     pub(super) ended: Option<Reaped>,
     stdin: Option<Writer>,
@@ -87,8 +88,14 @@ impl Kept {
 }
 
 impl Running {
-    pub(super) fn new(spawned: Spawned, leader: bool, left_behind: LeftBehind, drain: Duration) -> Self {
+    pub(super) fn new(
+        child: ChildId,
+        spawned: Spawned,
+        leader: bool,
+        (left_behind, drain): (LeftBehind, Duration),
+    ) -> Self {
         let mut running = Running {
+            child,
             family: Family::new(spawned.pid, leader, spawned.marker),
             ended: None,
             stdin: spawned.stdin,
@@ -120,31 +127,19 @@ impl Running {
     }
 
     /// Moves bytes through the pipes that are ready.
-    pub(super) fn transfer(
-        &mut self,
-        child: ChildId,
-        flags: [bool; 3],
-        buffer: &mut [u8],
-        events: &mut VecDeque<Event>,
-    ) {
+    pub(super) fn transfer(&mut self, flags: [bool; 3], buffer: &mut [u8], events: &mut VecDeque<Event>) {
         if flags[0] {
             self.write();
         }
         for (index, ready) in flags[1..].iter().enumerate() {
             if *ready {
-                self.read(child, index, buffer, events);
+                self.read(index, buffer, events);
             }
         }
     }
 
     /// Reads one output once; whether there may be more.
-    fn read(
-        &mut self,
-        child: ChildId,
-        index: usize,
-        buffer: &mut [u8],
-        events: &mut VecDeque<Event>,
-    ) -> Option<usize> {
+    fn read(&mut self, index: usize, buffer: &mut [u8], events: &mut VecDeque<Event>) -> Option<usize> {
         let reader = self.outputs[index].as_mut()?;
         reader.descriptor()?;
         let (parts, count) = match reader.read(buffer) {
@@ -153,7 +148,7 @@ impl Running {
             Read1::Ended(parts) => (parts, None),
         };
         let pieces = reader.is_pieces();
-        events.extend(parts.into_iter().map(|part| part_event(child, index, part, pieces)));
+        events.extend(parts.into_iter().map(|part| part_event(self.child, index, part, pieces)));
         count
     }
 
@@ -211,12 +206,17 @@ impl Running {
 
     /// Whether the child has ended and it is time to look how far that has got.
     pub(super) fn may_finish(&self) -> bool {
-        let open = || self.outputs.iter().flatten().any(|output| output.descriptor().is_some());
         match (&self.ended, &self.ending) {
             (None, _) => false,
             (Some(_), None) => true,
-            (Some(_), Some(ending)) => ending.killing || !open() || clock::tick() >= ending.look_again,
+            (Some(_), Some(ending)) => {
+                ending.killing || !self.has_open_output() || clock::tick() >= ending.look_again
+            }
         }
+    }
+
+    fn has_open_output(&self) -> bool {
+        self.outputs.iter().flatten().any(|output| output.descriptor().is_some())
     }
 
     /// Which of these orphans are the child's, and whether another one may turn out to be when its exec is over.
@@ -235,12 +235,10 @@ impl Running {
         (members, doubtful)
     }
 
-    /// Takes the end of the child as far as it goes.
+    /// Takes the end of the child as far as it goes. `orphans` are what may be its own, all of it where it is `alone`.
     pub(super) fn finish(
         &mut self,
-        child: ChildId,
-        orphans: Vec<Process>,
-        alone: bool,
+        (orphans, alone): (Vec<Process>, bool),
         look_again: Tick,
         buffer: &mut [u8],
         events: &mut VecDeque<Event>,
@@ -254,16 +252,43 @@ impl Running {
             killing: false,
         });
         ending.look_again = look_again;
-        for member in &members {
+        self.note(&members, &mut ending);
+        if let Some(stdin) = self.stdin.take() {
+            self.given.unread = stdin.unread();
+        }
+        let lasts = now.since(ending.since);
+        if self.waits_for_processes(&members, doubtful, lasts, &mut ending)
+            || self.waits_for_outputs(lasts, &mut ending, buffer, events)
+        {
+            self.ending = Some(ending);
+            return Progress::Waiting;
+        }
+        let kept = (!members.is_empty()).then(|| {
+            let family = std::mem::replace(&mut self.family, Family::new(0, false, None));
+            Kept { child: self.child, family }
+        });
+        Progress::Finished(Box::new(self.report(ending.leftovers, events)), kept)
+    }
+
+    /// Notes what the child has left behind, as it is now.
+    fn note(&self, members: &[Process], ending: &mut Ending) {
+        for member in members {
             match ending.leftovers.iter_mut().find(|known| known.pid == member.pid) {
                 Some(known) if !ending.killing && !member.is_zombie() => *known = self.leftover(member),
                 Some(_) => {}
                 None => ending.leftovers.push(self.leftover(member)),
             }
         }
-        if let Some(stdin) = self.stdin.take() {
-            self.given.unread = stdin.unread();
-        }
+    }
+
+    /// Whether what is left behind has yet to be known by its name, or to die. `lasts`: how long the child has been gone.
+    fn waits_for_processes(
+        &self,
+        members: &[Process],
+        doubtful: bool,
+        lasts: Duration,
+        ending: &mut Ending,
+    ) -> bool {
         // A shell that has only just forked what it leaves behind would be named in its place.
         let unnamed = members.iter().any(|member| member.only_forked && !member.is_zombie());
         let patience = match (doubtful, unnamed) {
@@ -271,44 +296,47 @@ impl Running {
             (false, true) => NAMING,
             (false, false) => Duration::ZERO,
         };
-        if now.since(ending.since) < patience && !ending.killing {
-            self.ending = Some(ending);
-            return Progress::Waiting;
+        if lasts < patience && !ending.killing {
+            return true;
         }
         if self.left_behind == LeftBehind::Killed && !members.is_empty() {
-            for member in &members {
+            for member in members {
                 drop(child::send(member.pid, libc::SIGKILL));
             }
-            if now.since(ending.since) < KILL_PATIENCE {
+            if lasts < KILL_PATIENCE {
                 ending.killing = true;
-                self.ending = Some(ending);
-                return Progress::Waiting;
+                return true;
             }
         }
         ending.killing = false;
         for leftover in &mut ending.leftovers {
             leftover.killed = !members.iter().any(|member| member.pid == leftover.pid);
         }
+        false
+    }
+
+    /// Reads what the outputs hold; whether somebody may still write into them, and is waited for.
+    fn waits_for_outputs(
+        &mut self,
+        lasts: Duration,
+        ending: &mut Ending,
+        buffer: &mut [u8],
+        events: &mut VecDeque<Event>,
+    ) -> bool {
         for index in 0..2 {
             let mut room = LAST_READ;
-            while let Some(count) = self.read(child, index, buffer, events) {
+            while let Some(count) = self.read(index, buffer, events) {
                 room = room.saturating_sub(count.max(1));
                 if room == 0 {
                     break;
                 }
             }
         }
-        let open = self.outputs.iter().flatten().any(|output| output.descriptor().is_some());
-        if open && now.since(ending.since) < self.drain {
+        let waits = self.has_open_output() && lasts < self.drain;
+        if waits {
             ending.look_again = ending.since.plus(self.drain);
-            self.ending = Some(ending);
-            return Progress::Waiting;
         }
-        let kept = (!members.is_empty()).then(|| {
-            let family = std::mem::replace(&mut self.family, Family::new(0, false, None));
-            Kept { child, family }
-        });
-        Progress::Finished(Box::new(self.report(child, ending.leftovers, events)), kept)
+        waits
     }
 
     fn leftover(&self, member: &Process) -> Leftover {
@@ -329,7 +357,8 @@ impl Running {
         }
     }
 
-    fn report(&mut self, child: ChildId, left_behind: Vec<Leftover>, events: &mut VecDeque<Event>) -> Event {
+    fn report(&mut self, left_behind: Vec<Leftover>, events: &mut VecDeque<Event>) -> Event {
+        let child = self.child;
         let reaped = self.ended.unwrap_or(Reaped { status: 0, usage: Default::default() });
         let mut captured = [Captured::default(), Captured::default()];
         for (index, output) in self.outputs.iter_mut().enumerate() {

@@ -212,15 +212,10 @@ impl PluginCall {
             Ended::TimedOut(_) => None,
             Ended::Exited(exit) => Some(*exit),
         };
-        let code = match exit {
-            Some(Exit::Code(code)) => i64::from(code),
-            Some(Exit::Signal { .. }) => 0,
-            None => TOO_LONG,
-        };
-        let subcode = match exit {
-            Some(Exit::Code(code)) => i64::from(code) << 8,
-            Some(Exit::Signal { number, .. }) => number.into(),
-            None => TOO_LONG,
+        let (code, subcode) = match exit {
+            Some(Exit::Code(code)) => (i64::from(code), i64::from(code) << 8),
+            Some(Exit::Signal { number, .. }) => (0, number.into()),
+            None => (TOO_LONG, TOO_LONG),
         };
         let mut texts = Vec::new();
         let (results, read) = match &self.outfile {

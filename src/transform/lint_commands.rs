@@ -4,7 +4,7 @@ use bstr::{BString, ByteSlice};
 
 use super::command::command_hint;
 use super::command::{Attribute, Command, CommandError, Keyword};
-use super::lint_finding::{Lint, Severity, find_scope};
+use super::lint_finding::{Lint, find_scope};
 use super::pattern;
 use super::rules::Line;
 use crate::classad::{Dialect, Expr, traps};

@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::lint_finding::{Lint, Runner, Severity, find_scope};
+use super::lint_finding::{Lint, Runner, find_scope};
 use super::pattern;
 use super::program::Transform;
 use super::rules::Line;

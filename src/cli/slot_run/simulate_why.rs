@@ -130,21 +130,38 @@ struct Changed {
     decided: Option<Decided>,
 }
 
+/// The seconds from the start of a scenario to a time in it.
+fn since_start(ready: &Ready, time: Moment, world: &dyn World) -> Result<f64, Problem> {
+    let start = ready.plan.start;
+    let since = time.epoch(start, |epoch| i64::from(world.zone(epoch).offset)) - start as f64;
+    let length = ready.scenario.length.0;
+    if (0.0..=length).contains(&since) {
+        return Ok(since);
+    }
+    let when = match since < 0.0 {
+        true => "before its start".to_owned(),
+        false => format!("{} after its start", written(since)),
+    };
+    let length = written(length);
+    Err(Problem::usage(format!("--why: the scenario lasts {length}, and this is {when}")))
+}
+
+/// That there is no such slot, and those that may have been meant.
+fn no_slot(slot: &str, names: &[String]) -> Problem {
+    let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
+    if let Some(near) = nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
+        return problem.hint(format!("did you mean {near}?"));
+    }
+    let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+    let left = names.len().saturating_sub(8);
+    let more = if left == 0 { String::new() } else { format!(" and {left} more") };
+    problem.hint(format!("there are {some}{more}"))
+}
+
 /// The last change of a slot before a time, and what every expression says at that time.
 fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -> anyhow::Result<Status> {
     let real = RealWorld::new();
-    let start = ready.plan.start;
-    let since = time.epoch(start, |epoch| i64::from(real.zone(epoch).offset)) - start as f64;
-    if !(0.0..=ready.scenario.length.0).contains(&since) {
-        let length = written(ready.scenario.length.0);
-        let when = if since < 0.0 {
-            "before its start".to_owned()
-        } else {
-            format!("{} after its start", written(since))
-        };
-        let problem = Problem::usage(format!("--why: the scenario lasts {length}, and this is {when}"));
-        return Err(problem.into());
-    }
+    let since = since_start(ready, time, &real)?;
     let last: RefCell<Vec<(f64, u64, StreamEvent)>> = RefCell::default();
     let silent = simulation(ready, play)?;
     let turn = silent.turn();
@@ -161,19 +178,7 @@ fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -
     simulation.advance((since * 1e6) as u64, true);
     let names = simulation.slot_names();
     let Some(Seen { machine, key, config }) = simulation.look_at_slot(slot) else {
-        let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
-        let hint = match nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean {near}?"),
-            None => {
-                let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-                let left = names.len().saturating_sub(8);
-                format!(
-                    "there are {some}{}",
-                    if left == 0 { String::new() } else { format!(" and {left} more") }
-                )
-            }
-        };
-        return Err(problem.hint(hint).into());
+        return Err(no_slot(slot, &names).into());
     };
     let of = Place { slot: slot.to_owned(), slot_type: machine.type_id(key).unwrap_or(0), config };
     let present = machine.slots().find(|(it, ..)| *it == key);
