@@ -5,13 +5,11 @@ use std::borrow::Cow;
 use bstr::{BString, ByteSlice};
 
 use super::command::{Attribute, Command, Keyword};
-use super::memo::Memo;
 use super::observe::{Event, Failure, Idle, Observer, Problem, ProblemKind};
 use super::pattern;
 use super::program::{Ready, Step};
 use super::rules::Line;
 use super::session::Session;
-use crate::classad::regex::Regex;
 use crate::classad::{ClassAd, Context, Expr, ParseError, Value};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::Span;
@@ -19,8 +17,7 @@ use crate::text::Span;
 /// Runs the command of a step.
 pub(super) fn command(
     session: &mut Session<'_>,
-    step: &Step,
-    command: &Command,
+    (step, command): (&Step, &Command),
     ad: &mut ClassAd,
     observer: &mut dyn Observer,
 ) -> Result<(), Failure> {
@@ -31,88 +28,75 @@ pub(super) fn command(
     let text = if filled {
         Cow::Borrowed(&buffer[..])
     } else {
-        session.expand(&step.line, command.value_at, &command.value, Some(ad), observer)?
+        session.expand((&step.line, command.value_at), &command.value, Some(ad), observer)?
     };
-    carry_out(session, step, (command, attribute), &text, ad, observer);
+    let work = Work { step, line: &step.line, command, text: &text, steps: observer.wants_steps() };
+    match attribute {
+        Attribute::Name { name, trailing } => {
+            let name = work.name(name, *trailing, session.quirks, observer);
+            carry_out(session, &work, &name, ad, observer);
+        }
+        Attribute::Pattern(_) => work.each_match(ad, observer),
+    }
     step.memo.give_back(buffer);
     Ok(())
 }
 
-/// Runs a command whose text is expanded.
+/// Runs a command for one attribute.
 fn carry_out(
     session: &mut Session<'_>,
-    step: &Step,
-    (command, attribute): (&Command, &Attribute),
-    text: &[u8],
+    work: &Work<'_>,
+    name: &[u8],
     ad: &mut ClassAd,
     observer: &mut dyn Observer,
 ) {
-    let line = &step.line;
-    let work = Work { line, command, text, steps: observer.wants_steps() };
-    let name = match attribute {
-        Attribute::Name { name, trailing } => work.name(name, *trailing, session.quirks, observer),
-        Attribute::Pattern(_) => {
-            match &step.ready {
-                Ready::Pattern(Ok(regex)) => work.each_match(regex, &step.memo, ad, observer),
-                Ready::Pattern(Err(error)) => {
-                    let (reason, code) = (error.to_string(), error.code);
-                    work.problem_of_pattern(observer, |pattern| ProblemKind::Pattern {
-                        pattern,
-                        reason,
-                        code,
-                    });
-                }
-                _ => {}
-            }
-            return;
-        }
-    };
+    let Work { line, command, text, .. } = *work;
     match command.keyword {
-        Keyword::Name | Keyword::Universe | Keyword::Requirements => work.announce(&name, observer),
+        Keyword::Name | Keyword::Universe | Keyword::Requirements => work.announce(name, observer),
         Keyword::Transform => {}
         Keyword::Default | Keyword::Set => {
-            work.announce(&name, observer);
+            work.announce(name, observer);
             if command.keyword == Keyword::Default {
-                if ad.contains(&name) {
+                if ad.contains(name) {
                     work.idle(Idle::Present, observer);
                     return;
                 }
                 if work.steps {
                     let keyword = Keyword::Set;
-                    observer.event(line, Event::Command { keyword, attribute: &name, text });
+                    observer.event(line, Event::Command { keyword, attribute: name, text });
                 }
             }
-            work.set(&name, step, ad, observer);
+            work.set(name, ad, observer);
         }
         Keyword::EvalSet => {
-            work.announce(&name, observer);
-            if let Some(value) = work.evaluate(session, &name, step, ad, observer) {
+            work.announce(name, observer);
+            if let Some(value) = work.evaluate(session, name, ad, observer) {
                 if name.is_empty() {
                     work.problem(ProblemKind::NoName(command.keyword), Span::default(), observer);
                 } else if work.steps {
                     let printed = value_text(&value);
-                    work.insert(&name, Expr::literal(value), ad, observer);
+                    work.insert(name, Expr::literal(value), ad, observer);
                     let (keyword, text) = (command.keyword, &printed[..]);
-                    observer.event(line, Event::Evaluated { keyword, attribute: &name, text });
+                    observer.event(line, Event::Evaluated { keyword, attribute: name, text });
                 } else {
-                    ad.set(&name, value);
+                    ad.set(name, value);
                 }
             }
         }
         Keyword::EvalMacro => {
-            work.announce(&name, observer);
-            if let Some(value) = work.evaluate(session, &name, step, ad, observer) {
+            work.announce(name, observer);
+            if let Some(value) = work.evaluate(session, name, ad, observer) {
                 let text = value_text(&value);
                 if work.steps {
                     let (keyword, text) = (command.keyword, &text[..]);
-                    observer.event(line, Event::Evaluated { keyword, attribute: &name, text });
+                    observer.event(line, Event::Evaluated { keyword, attribute: name, text });
                 }
-                session.store(line, &name, text, observer);
+                session.store(line, name, text, observer);
             }
         }
-        Keyword::Delete => work.delete(&name, ad, observer),
-        Keyword::Rename => work.rename(&name, text, ad, observer),
-        Keyword::Copy => work.copy(&name, text, ad, observer),
+        Keyword::Delete => work.delete(name, ad, observer),
+        Keyword::Rename => work.rename(name, text, ad, observer),
+        Keyword::Copy => work.copy(name, text, ad, observer),
     }
 }
 
@@ -138,6 +122,7 @@ fn value_text(value: &Value) -> BString {
 
 /// A command that is being carried out.
 struct Work<'a> {
+    step: &'a Step,
     line: &'a Line,
     command: &'a Command,
     text: &'a [u8],
@@ -193,7 +178,8 @@ impl Work<'_> {
         observer.event(self.line, Event::Problem(problem));
     }
 
-    fn set(&self, name: &[u8], step: &Step, ad: &mut ClassAd, observer: &mut dyn Observer) {
+    fn set(&self, name: &[u8], ad: &mut ClassAd, observer: &mut dyn Observer) {
+        let step = self.step;
         let parsed = match &step.ready {
             Ready::Expression(parsed) => parsed.clone(),
             _ => match Expr::plain_old(self.text) {
@@ -236,10 +222,10 @@ impl Work<'_> {
         &self,
         session: &Session<'_>,
         name: &[u8],
-        step: &Step,
         ad: &ClassAd,
         observer: &mut dyn Observer,
     ) -> Option<Value> {
+        let step = self.step;
         let parsed;
         let parsed = match &step.ready {
             Ready::Expression(parsed) => parsed,
@@ -337,10 +323,19 @@ impl Work<'_> {
     }
 
     /// Does the command for each attribute that matches.
-    fn each_match(&self, regex: &Regex, memo: &Memo, ad: &mut ClassAd, observer: &mut dyn Observer) {
+    fn each_match(&self, ad: &mut ClassAd, observer: &mut dyn Observer) {
+        let regex = match &self.step.ready {
+            Ready::Pattern(Ok(regex)) => regex,
+            Ready::Pattern(Err(error)) => {
+                let (reason, code) = (error.to_string(), error.code);
+                self.problem_of_pattern(observer, |pattern| ProblemKind::Pattern { pattern, reason, code });
+                return;
+            }
+            _ => return,
+        };
         let template = if self.command.keyword == Keyword::Delete { &b""[..] } else { self.text };
         let mut given_up = false;
-        let matches = pattern::matching(ad, regex, template, memo, |name, error| {
+        let matches = pattern::matching(ad, regex, template, &self.step.memo, |name, error| {
             given_up = true;
             self.problem_of_pattern(observer, |pattern| ProblemKind::MatchLimit {
                 pattern,

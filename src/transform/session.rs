@@ -65,23 +65,42 @@ impl<'w> Session<'w> {
     ) -> Result<BString, Failure> {
         let empty = Macros::default();
         let scope = Scope { macros: &empty, built_in: &self.built_in, ad: None, knobs: None };
-        expand_in(&scope, self.world, line, 0, text, observer).map(|text| text.into_owned().into())
+        self.expand_in(&scope, (line, 0), text, observer).map(|text| text.into_owned().into())
     }
 
     pub(super) fn scope<'a>(&'a self, ad: Option<&'a ClassAd>) -> Scope<'a> {
         Scope { macros: &self.macros, built_in: &self.built_in, ad, knobs: self.knobs }
     }
 
-    /// Expands the value of a command.
+    /// Expands the value of a command, at its place in a line.
     pub(super) fn expand<'t>(
         &self,
-        line: &Line,
-        at: usize,
+        at: (&Line, usize),
         text: &'t [u8],
         ad: Option<&ClassAd>,
         observer: &mut dyn Observer,
     ) -> Result<Cow<'t, [u8]>, Failure> {
-        expand_in(&self.scope(ad), self.world, line, at, text, observer)
+        self.expand_in(&self.scope(ad), at, text, observer)
+    }
+
+    /// Expands macros; a text without `$` is returned as it is.
+    fn expand_in<'t>(
+        &self,
+        scope: &Scope<'_>,
+        (line, at): (&Line, usize),
+        text: &'t [u8],
+        observer: &mut dyn Observer,
+    ) -> Result<Cow<'t, [u8]>, Failure> {
+        if memchr::memchr(b'$', text).is_none() {
+            return Ok(Cow::Borrowed(text));
+        }
+        let mut report = |message: expand::Message| function_problem(observer, line, &message);
+        match expand::expand(text, scope, self.world, &mut report) {
+            Ok(expanded) => Ok(Cow::Owned(expanded.into())),
+            Err(error) => {
+                Err(Failure::new(line, (at, at + text.len()), Reason::Expansion(error.to_string())))
+            }
+        }
     }
 
     /// Stores a macro.
@@ -90,25 +109,6 @@ impl<'w> Session<'w> {
             observer.event(line, Event::Assigned { name, value: &value });
         }
         self.macros.set(name, value);
-    }
-}
-
-/// Expands macros; a text without `$` is returned as it is.
-fn expand_in<'t>(
-    scope: &Scope<'_>,
-    world: &dyn World,
-    line: &Line,
-    at: usize,
-    text: &'t [u8],
-    observer: &mut dyn Observer,
-) -> Result<Cow<'t, [u8]>, Failure> {
-    if memchr::memchr(b'$', text).is_none() {
-        return Ok(Cow::Borrowed(text));
-    }
-    let mut report = |message: expand::Message| function_problem(observer, line, &message);
-    match expand::expand(text, scope, world, &mut report) {
-        Ok(expanded) => Ok(Cow::Owned(expanded.into())),
-        Err(error) => Err(Failure::new(line, (at, at + text.len()), Reason::Expansion(error.to_string()))),
     }
 }
 

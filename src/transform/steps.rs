@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use bstr::BString;
 
-use super::command::{Command, CommandError};
+use super::command::CommandError;
 use super::execute;
 use super::include::{self, Found, IncludeError};
 use super::observe::{Event, Failure, Inclusion, Observer, Reason};
-use super::program::{Prepared, Program, Step, Transform};
+use super::program::{Prepared, Program, Transform};
 use super::rules::Line;
 use super::session::{Session, function_problem};
 use super::statement::{self, Append, Assignment, Directive};
@@ -54,49 +54,49 @@ impl Session<'_> {
         ad: &mut ClassAd,
         observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
-        self.run(&transform.program, 0, &mut Target::Ad(ad), observer)
+        Run { session: self, target: Target::Ad(ad), observer, depth: 0 }.run(&transform.program)
     }
 
     /// Runs the text without an ad, only looking whether each command that is reached is one (`ValidateXForm`). Macros
     /// are assigned.
     pub fn check(&mut self, transform: &Transform, observer: &mut dyn Observer) -> Checked {
-        let mut target = Target::Check(0);
-        let failure = self.run(&transform.program, 0, &mut target, observer).err();
-        let commands = if let Target::Check(commands) = target { commands } else { 0 };
+        let mut run = Run { session: self, target: Target::Check(0), observer, depth: 0 };
+        let failure = run.run(&transform.program).err();
+        let commands = if let Target::Check(commands) = run.target { commands } else { 0 };
         Checked { commands, failure }
     }
+}
 
-    fn run(
-        &mut self,
-        program: &Program,
-        depth: usize,
-        target: &mut Target<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Failure> {
-        self.steps(program, depth, target, observer).map_err(|mut failure| {
-            if failure.inclusion.is_none() && !self.stale_reason.is_empty() {
-                failure.stale_reason = Some(std::mem::take(&mut self.stale_reason).into());
+/// A text while it is run.
+struct Run<'r, 'w> {
+    session: &'r mut Session<'w>,
+    target: Target<'r>,
+    observer: &'r mut dyn Observer,
+    /// How many files are included around it.
+    depth: usize,
+}
+
+impl Run<'_, '_> {
+    fn run(&mut self, program: &Program) -> Result<(), Failure> {
+        self.steps(program).map_err(|mut failure| {
+            let stale = &mut self.session.stale_reason;
+            if failure.inclusion.is_none() && !stale.is_empty() {
+                failure.stale_reason = Some(std::mem::take(stale).into());
             }
             failure
         })
     }
 
-    fn steps(
-        &mut self,
-        program: &Program,
-        depth: usize,
-        target: &mut Target<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Failure> {
+    fn steps(&mut self, program: &Program) -> Result<(), Failure> {
         let mut conditions = IfStack::default();
         let mut block: Option<Block> = None;
-        let steps = observer.wants_steps();
+        let steps = self.observer.wants_steps();
         for step in &program.steps {
             let line = &step.line;
             if let Some(open) = &mut block {
                 if statement::ends_block(&line.text, &open.tag) {
                     let Block { name, value, .. } = block.take().unwrap_or_default();
-                    self.assign(line, &name, &value, target.ad(), observer)?;
+                    self.assign(line, &name, &value)?;
                 } else {
                     open.add(&line.text);
                 }
@@ -104,21 +104,24 @@ impl Session<'_> {
             }
             let (prepared, cut) = step.prepared(!conditions.is_empty());
             if let Prepared::Condition(condition) = prepared {
-                self.condition(line, cut, condition.as_ref(), &mut conditions, target.ad(), observer)?;
+                self.condition((line, cut), condition.as_ref(), &mut conditions)?;
                 continue;
             }
             if !conditions.enabled() {
                 if steps {
-                    observer.event(line, Event::Skipped);
+                    self.observer.event(line, Event::Skipped);
                 }
                 continue;
             }
             match prepared {
                 Prepared::Condition(_) => {}
-                Prepared::Command(Ok(command)) => self.command(step, command, target, observer)?,
+                Prepared::Command(Ok(command)) => match &mut self.target {
+                    Target::Check(commands) => *commands += 1,
+                    Target::Ad(ad) => execute::command(self.session, (step, command), ad, self.observer)?,
+                },
                 Prepared::Command(Err(error)) => {
                     if let (Target::Check(commands), known) =
-                        (&mut *target, !matches!(error, CommandError::UnknownKeyword(_)))
+                        (&mut self.target, !matches!(error, CommandError::UnknownKeyword(_)))
                     {
                         *commands += usize::from(known);
                         // Checking looks at the first argument only.
@@ -128,12 +131,8 @@ impl Session<'_> {
                     }
                     return Err(Failure::new(line, (cut, line.text.len()), error.clone()));
                 }
-                Prepared::Assign(assignment) => {
-                    block = self.assignment(line, cut, assignment, target, observer)?;
-                }
-                Prepared::Directive(directive) => {
-                    self.directive(line, directive, depth, target, observer)?;
-                }
+                Prepared::Assign(assignment) => block = self.assignment((line, cut), assignment)?,
+                Prepared::Directive(directive) => self.directive(line, directive)?,
             }
         }
         // Where both are open, the reference speaks of the `if`.
@@ -149,18 +148,16 @@ impl Session<'_> {
     }
 
     fn condition(
-        &self,
-        line: &Line,
-        cut: usize,
+        &mut self,
+        (line, cut): (&Line, usize),
         condition: Option<&IfLine>,
         conditions: &mut IfStack,
-        ad: Option<&ClassAd>,
-        observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
-        let scope = self.scope(ad);
+        let Run { session, target, observer, .. } = self;
+        let scope = session.scope(target.ad());
         let result = {
-            let mut report = |message: expand::Message| function_problem(observer, line, &message);
-            condition.map(|condition| conditions.prepared(condition, &scope, self.world, &mut report))
+            let mut report = |message: expand::Message| function_problem(*observer, line, &message);
+            condition.map(|condition| conditions.prepared(condition, &scope, session.world, &mut report))
         };
         match result {
             None | Some(Ok(())) => {
@@ -176,36 +173,16 @@ impl Session<'_> {
         }
     }
 
-    fn command(
-        &mut self,
-        step: &Step,
-        command: &Command,
-        target: &mut Target<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Failure> {
-        match target {
-            Target::Check(commands) => {
-                *commands += 1;
-                Ok(())
-            }
-            Target::Ad(ad) => execute::command(self, step, command, ad, observer),
-        }
-    }
-
     fn assignment(
         &mut self,
-        line: &Line,
-        cut: usize,
+        (line, cut): (&Line, usize),
         assignment: &Assignment,
-        target: &Target<'_>,
-        observer: &mut dyn Observer,
     ) -> Result<Option<Block>, Failure> {
-        let ad = target.ad();
-        let name = self.expand(line, cut, &assignment.name, ad, observer)?;
+        let name = self.expand((line, cut), &assignment.name)?;
         if let (Append::No, Some(sign @ (b'+' | b'-'))) = (assignment.append, name.first()) {
             let value: &[u8] = if *sign == b'+' { &assignment.value } else { b"" };
             let name = [b"MY.", &name[1..]].concat();
-            self.store(line, &name, value.into(), observer);
+            self.session.store(line, &name, value.into(), self.observer);
             return Ok(None);
         }
         if !statement::is_macro_name(&name) {
@@ -222,8 +199,9 @@ impl Session<'_> {
             }));
         }
         let mut value = Cow::Borrowed(&assignment.value[..]);
+        let scope = self.session.scope(self.target.ad());
         if let Append::With(separator, doubled) = assignment.append
-            && let Some(current) = self.scope(ad).raw(&name).filter(|current| !current.is_empty())
+            && let Some(current) = scope.raw(&name).filter(|current| !current.is_empty())
         {
             let mut joined = current.into_owned();
             match (separator, doubled) {
@@ -234,73 +212,67 @@ impl Session<'_> {
             joined.extend_from_slice(&assignment.value);
             value = Cow::Owned(joined);
         }
-        let name = name.into_owned();
-        self.assign(line, &name, &value, ad, observer)?;
+        self.assign(line, &name, &value)?;
         Ok(None)
     }
 
     /// Expands references of the value to its own name and stores it.
-    fn assign(
-        &mut self,
-        line: &Line,
-        name: &[u8],
-        value: &[u8],
-        ad: Option<&ClassAd>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Failure> {
-        let mut report = |message: expand::Message| function_problem(observer, line, &message);
-        let value: BString = expand::expand_self(value, name, &self.scope(ad), self.world, &mut report)
+    fn assign(&mut self, line: &Line, name: &[u8], value: &[u8]) -> Result<(), Failure> {
+        let Run { session, target, observer, .. } = self;
+        let mut report = |message: expand::Message| function_problem(*observer, line, &message);
+        let scope = session.scope(target.ad());
+        let value: BString = expand::expand_self(value, name, &scope, session.world, &mut report)
             .map_err(|error| Failure::new(line, (0, line.text.len()), Reason::Expansion(error.to_string())))?
             .into_owned()
             .into();
-        self.store(line, name, value, observer);
+        session.store(line, name, value, *observer);
         Ok(())
     }
 
-    fn directive(
-        &mut self,
-        line: &Line,
-        directive: &Directive,
-        depth: usize,
-        target: &mut Target<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Failure> {
+    fn expand<'t>(&mut self, at: (&Line, usize), text: &'t [u8]) -> Result<Cow<'t, [u8]>, Failure> {
+        self.session.expand(at, text, self.target.ad(), self.observer)
+    }
+
+    fn directive(&mut self, line: &Line, directive: &Directive) -> Result<(), Failure> {
         let whole = (0, line.text.len());
         match directive {
             Directive::Use { category, value } => {
-                let category = self.expand(line, 0, category, target.ad(), observer)?.into_owned().into();
+                let category = self.expand((line, 0), category)?.into_owned().into();
                 Err(Failure::new(line, whole, Reason::Use { category, value: value.clone() }))
             }
             Directive::Warning(text) => {
-                let text = self.expand(line, 0, text, target.ad(), observer)?;
-                observer.event(line, Event::Warning(&text));
+                let text = self.expand((line, 0), text)?;
+                self.observer.event(line, Event::Warning(&text));
                 Ok(())
             }
             Directive::Error(text) => {
-                let text = self.expand(line, 0, text, target.ad(), observer)?.into_owned().into();
+                let text = self.expand((line, 0), text)?.into_owned().into();
                 Err(Failure::new(line, whole, Reason::Error(text)))
             }
             Directive::Include { options, target: file } => {
-                let file = self.expand(line, 0, file, target.ad(), observer)?;
-                if depth + 1 >= DEPTH {
+                let file = self.expand((line, 0), file)?;
+                if self.depth + 1 >= DEPTH {
                     return Err(unread(line, &file, IncludeError::TooDeep));
                 }
-                let scope = self.scope(target.ad());
-                let (outside, included) = ((self.world, self.commands), self.included.as_deref());
+                let session = &*self.session;
+                let scope = session.scope(self.target.ad());
+                let (outside, included) = ((session.world, session.commands), session.included.as_deref());
                 let program = include::program(options, &file, &scope, outside, included)
                     .map_err(|error| unread(line, &file, error))?;
                 let program = match program {
                     Found::Program(program) => program,
                     Found::Missing(reference) => {
-                        self.stale_reason = reference;
+                        self.session.stale_reason = reference;
                         return Ok(());
                     }
                     Found::Empty(name) => {
-                        observer.event(line, Event::EmptyInclude(&name));
+                        self.observer.event(line, Event::EmptyInclude(&name));
                         return Ok(());
                     }
                 };
-                let done = self.run(&program, depth + 1, target, observer);
+                self.depth += 1;
+                let done = self.run(&program);
+                self.depth -= 1;
                 done.map_err(|failure| failure.included_by(line, &file))
             }
         }
