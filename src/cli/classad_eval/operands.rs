@@ -27,10 +27,18 @@ enum Turn<'a> {
     Operand(&'a OsStr),
 }
 
-struct State {
+/// The operands while they are worked off.
+struct Work<'a, W> {
+    cli: &'a Cli,
+    session: &'a Session,
+    world: RealWorld,
+    dialect: Dialect,
+    out: JsonRows<W>,
     my: ClassAd,
     target: Option<ClassAd>,
+    /// Whether MY is not shown.
     quiet: bool,
+    /// Whether MY is another than was shown last.
     changed: bool,
     last: Option<Option<Value>>,
     assigned: bool,
@@ -41,35 +49,32 @@ struct State {
 /// # Errors
 /// Files that cannot be read, texts that are nothing, and those of standard output.
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let world = cli.clock.world();
-    let dialect = ask::dialect(cli);
-    let mut out = JsonRows::new(io::stdout().lock(), cli.output.json && !cli.question.parse);
-    let mut state =
-        State { my: ClassAd::new(), target: None, quiet: false, changed: true, last: None, assigned: false };
+    let mut work = Work {
+        cli,
+        session,
+        world: cli.clock.world(),
+        dialect: ask::dialect(cli),
+        out: JsonRows::new(io::stdout().lock(), cli.output.json && !cli.question.parse),
+        my: ClassAd::new(),
+        target: None,
+        quiet: false,
+        changed: true,
+        last: None,
+        assigned: false,
+    };
     for turn in turns(cli, matches) {
         match turn {
-            Turn::Quiet => state.quiet = true,
-            Turn::My(file) => state.my = first_ad(file, cli, session)?,
-            Turn::Target(file) => state.target = Some(first_ad(file, cli, session)?),
-            Turn::Operand(text) => {
-                let bytes = text.as_bytes();
-                if !cli.question.parse
-                    && let Some(ad) = tool::make_ad(bytes)
-                {
-                    state.my.update(&ad);
-                    state.changed = true;
-                    state.assigned = true;
-                    continue;
-                }
-                expression(bytes, &mut state, cli, &world, dialect, session, &mut out)?;
-            }
+            Turn::Quiet => work.quiet = true,
+            Turn::My(file) => work.my = first_ad(file, cli, session)?,
+            Turn::Target(file) => work.target = Some(first_ad(file, cli, session)?),
+            Turn::Operand(text) => work.operand(text.as_bytes())?,
         }
     }
-    out.end()?;
-    if state.last.is_none() && state.assigned && !cli.question.refs && !cli.output.quiet {
+    work.out.end()?;
+    if work.last.is_none() && work.assigned && !cli.question.refs && !cli.output.quiet {
         session.warn("nothing was evaluated: `NAME = VALUE` is an assignment; write `==` to compare");
     }
-    Ok(match (cli.question.exit_status, &state.last) {
+    Ok(match (cli.question.exit_status, &work.last) {
         (true, Some(value)) => ask::status(value.as_ref(), session),
         _ => Status::Done,
     })
@@ -92,56 +97,61 @@ fn turns<'a>(cli: &'a Cli, matches: &ArgMatches) -> Vec<Turn<'a>> {
     turns.into_iter().map(|(_, turn)| turn).collect()
 }
 
-fn expression(
-    text: &[u8],
-    state: &mut State,
-    cli: &Cli,
-    world: &RealWorld,
-    dialect: Dialect,
-    session: &Session,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
-    let expr = Expr::parse_with(text, dialect).map_err(|error| {
-        // Of `NAME = VALUE` the value is what is wrong, not the `=`.
-        let value = assigned_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());
-        bad_text("expression", text, &value.unwrap_or(error))
-    })?;
-    if !cli.output.quiet {
-        ask::warn_of_traps("expression", text, dialect, session);
-    }
-    let question = cli.question;
-    if question.parse {
-        writeln!(out, "{}", expr.unparse_parenthesised())?;
-        return Ok(());
-    }
-    if question.refs {
-        let context = Context::new(world).my(&state.my).strict(cli.context.strict);
-        return Ok(print_references(&expr, context, cli.output.wants_json(), out)?);
-    }
-    if state.changed {
-        state.changed = false;
-        let shown = !state.quiet && !state.my.is_empty();
-        if shown && !question.explain && !cli.output.json && !cli.output.jsonl {
-            out.write_all(&state.my.unparse())?;
-            out.write_all(b"\n")?;
+impl<W: Write> Work<'_, W> {
+    /// An assignment, or an expression.
+    fn operand(&mut self, text: &[u8]) -> anyhow::Result<()> {
+        if !self.cli.question.parse
+            && let Some(ad) = tool::make_ad(text)
+        {
+            self.my.update(&ad);
+            self.changed = true;
+            self.assigned = true;
+            return Ok(());
         }
+        self.expression(text)
     }
-    let mut context = Context::new(world).my(&state.my).strict(cli.context.strict);
-    if let Some(target) = &state.target {
-        context = context.target(target);
+
+    fn expression(&mut self, text: &[u8]) -> anyhow::Result<()> {
+        let Work { cli, session, dialect, .. } = *self;
+        let (question, output) = (cli.question, cli.output);
+        let expr = Expr::parse_with(text, dialect).map_err(|error| {
+            // Of `NAME = VALUE` the value is what is wrong, not the `=`.
+            let value = assigned_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());
+            bad_text("expression", text, &value.unwrap_or(error))
+        })?;
+        if !output.quiet {
+            ask::warn_of_traps("expression", text, dialect, session);
+        }
+        if question.parse {
+            writeln!(self.out, "{}", expr.unparse_parenthesised())?;
+            return Ok(());
+        }
+        let mut context = Context::new(&self.world).my(&self.my).strict(cli.context.strict);
+        if question.refs {
+            return Ok(print_references(&expr, context, output.wants_json(), &mut self.out)?);
+        }
+        if std::mem::take(&mut self.changed) {
+            let shown = !self.quiet && !self.my.is_empty();
+            if shown && !question.explain && !output.wants_json() {
+                self.out.write_all(&self.my.unparse())?;
+                self.out.write_all(b"\n")?;
+            }
+        }
+        if let Some(target) = &self.target {
+            context = context.target(target);
+        }
+        if question.explain {
+            self.last = Some(explanation::print(&context, &expr, cli, &mut self.out)?);
+            return Ok(());
+        }
+        let value = context.try_eval(&expr);
+        print_value(value.as_ref(), cli, &mut self.out)?;
+        if value.is_none() && !output.quiet {
+            session.warn("the evaluation failed: a limit was reached, or a function refused its argument");
+        }
+        self.last = Some(value);
+        Ok(())
     }
-    if question.explain {
-        let value = explanation::print(&context, &expr, cli, out)?;
-        state.last = Some(value);
-        return Ok(());
-    }
-    let value = context.try_eval(&expr);
-    print_value(value.as_ref(), cli, out)?;
-    if value.is_none() && !cli.output.quiet {
-        session.warn("the evaluation failed: a limit was reached, or a function refused its argument");
-    }
-    state.last = Some(value);
-    Ok(())
 }
 
 /// Of an assignment the value, at its place: blanks stand for what is before it.

@@ -21,7 +21,7 @@ use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::{
     Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Reading, Route, RouteState, RouteTable, Subject,
-    Translator, When, forget_routing,
+    TranslateError, Translator, When, forget_routing,
 };
 use crate::world::World;
 use log::{Log, Steps, routes, table_text};
@@ -164,6 +164,17 @@ enum Sink {
     File(File),
 }
 
+/// Jobs that get a route, by their ids, with the place of the route.
+type Candidates<'j> = BTreeMap<String, (usize, &'j ClassAd)>;
+
+/// A job that is submitted by a route.
+struct Submission<'a> {
+    translator: &'a Translator<'a>,
+    route: &'a Route,
+    key: &'a str,
+    job: &'a ClassAd,
+}
+
 struct Tool<'a> {
     program: &'a Program,
     options: &'a Options,
@@ -270,14 +281,13 @@ impl Tool<'_> {
         jobs: &[(String, ClassAd)],
         log: &mut Log,
     ) -> anyhow::Result<u8> {
-        let mut states = vec![RouteState::new(0); table.routes.len()];
-        let mut candidates = BTreeMap::new();
-        if table.enabled {
-            log.line(&table_text(table, &states));
-            if let Err(status) = self.find(table, knobs, jobs, &mut states, &mut candidates, log)? {
-                return Ok(status);
-            }
-        }
+        let candidates = match table.enabled {
+            true => match self.find((table, knobs), jobs, log)? {
+                Ok(candidates) => candidates,
+                Err(status) => return Ok(status),
+            },
+            false => BTreeMap::new(),
+        };
         let Some(file) = &self.options.route_jobs else { return Ok(0) };
         let mut sink = match file.as_bytes() {
             [b'-', b'2', ..] => Sink::Err,
@@ -294,10 +304,9 @@ impl Tool<'_> {
         let translator =
             Translator { table, knobs, config: Some(config), world: self.world, quirks: Quirks::Reference };
         for (key, (at, job)) in candidates {
-            let route = &table.routes[at];
-            match self.submit(&translator, route, &key, job, log, &mut sink)? {
-                true => {}
-                false => return Ok(4),
+            let submission = Submission { translator: &translator, route: &table.routes[at], key: &key, job };
+            if !self.submit(&submission, log, &mut sink)? {
+                return Ok(4);
             }
         }
         Ok(0)
@@ -306,22 +315,22 @@ impl Tool<'_> {
     /// Finds a route for each job; the inner error is the status of an abort.
     fn find<'j>(
         &self,
-        table: &RouteTable,
-        knobs: &Knobs,
+        (table, knobs): (&RouteTable, &Knobs),
         jobs: &'j [(String, ClassAd)],
-        states: &mut [RouteState],
-        candidates: &mut BTreeMap<String, (usize, &'j ClassAd)>,
         log: &mut Log,
-    ) -> anyhow::Result<Result<(), u8>> {
+    ) -> anyhow::Result<Result<Candidates<'j>, u8>> {
+        let mut states = vec![RouteState::new(0); table.routes.len()];
+        let mut candidates = BTreeMap::new();
+        log.line(&table_text(table, &states));
         if knobs.max_jobs == 0 {
-            return Ok(Ok(()));
+            return Ok(Ok(candidates));
         }
         let mut chooser = Chooser::new(table, knobs, None, self.world);
-        let umbrella = match chooser.umbrella(states) {
+        let umbrella = match chooser.umbrella(&states) {
             Ok(Some(umbrella)) => umbrella,
             Ok(None) => {
                 log.line(b"JobRouter: no routes can accept more jobs at the moment.\n");
-                return Ok(Ok(()));
+                return Ok(Ok(candidates));
             }
             Err(error) => {
                 log.flush()?;
@@ -336,19 +345,22 @@ impl Tool<'_> {
         log.line(&[b"JobRouter: Umbrella constraint: ", text.as_slice(), b"\n"].concat());
         let mut turn = 0;
         for (key, job) in jobs {
-            let choice = chooser.choose_logged(&umbrella, job, states, &mut turn, &mut |event| match event {
-                Looked::Candidate => {
-                    if knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs {
-                        return false;
+            let choice =
+                chooser.choose_logged(&umbrella, job, &mut states, &mut turn, &mut |event| match event {
+                    Looked::Candidate => {
+                        if knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs {
+                            return false;
+                        }
+                        log.line(
+                            format!("JobRouter: Checking Job src={key} against all routes\n").as_bytes(),
+                        );
+                        true
                     }
-                    log.line(format!("JobRouter: Checking Job src={key} against all routes\n").as_bytes());
-                    true
-                }
-                Looked::Match(name) => {
-                    log.line(&[b"JobRouter: \tRoute Matches: ", name, b"\n"].concat());
-                    true
-                }
-            });
+                    Looked::Match(name) => {
+                        log.line(&[b"JobRouter: \tRoute Matches: ", name, b"\n"].concat());
+                        true
+                    }
+                });
             let skips = "Skipping further searches for candidate jobs.";
             let text = match choice {
                 Choice::NotCandidate => continue,
@@ -364,25 +376,18 @@ impl Tool<'_> {
             };
             log.line(format!("JobRouter: {text}\n").as_bytes());
             match choice {
-                Choice::Stopped => return Ok(Ok(())),
+                Choice::Stopped => return Ok(Ok(candidates)),
                 Choice::AllFull => break,
                 _ => {}
             }
         }
         log.line(format!("JobRouter: {} candidate jobs found\n", candidates.len()).as_bytes());
-        Ok(Ok(()))
+        Ok(Ok(candidates))
     }
 
     /// Claims, translates and submits one job; false when the daemon would abort.
-    fn submit(
-        &self,
-        translator: &Translator<'_>,
-        route: &Route,
-        key: &str,
-        job: &ClassAd,
-        log: &mut Log,
-        sink: &mut Sink,
-    ) -> anyhow::Result<bool> {
+    fn submit(&self, submission: &Submission<'_>, log: &mut Log, sink: &mut Sink) -> anyhow::Result<bool> {
+        let Submission { translator, route, key, job } = *submission;
         let description = format!("src={key},route={}", route.name);
         let mut source = job.clone();
         let in_place = route.edit_job_in_place.truth(job, self.world);
@@ -406,17 +411,15 @@ impl Tool<'_> {
         };
         if let Err(error) = made {
             let text = error.reference_text(&description, route.name.as_bstr());
-            if matches!(error, crate::router::TranslateError::NoUniverse) {
+            if matches!(error, TranslateError::NoUniverse) {
                 log.flush()?;
                 self.program.tell(&format!("ERROR \"{text}\"\n"));
                 return Ok(false);
             }
             log.line(format!("{text}\n").as_bytes());
-            if matches!(error, crate::router::TranslateError::Transform { .. }) {
-                let text = format!(
-                    "JobRouter failure ({description}): failed to apply route ClassAd modifications to target ad.\n"
-                );
-                log.line(text.as_bytes());
+            if matches!(error, TranslateError::Transform { .. }) {
+                let what = "failed to apply route ClassAd modifications to target ad";
+                log.line(format!("JobRouter failure ({description}): {what}.\n").as_bytes());
             }
             return Ok(true);
         }
@@ -424,17 +427,9 @@ impl Tool<'_> {
             log.line(format!("JobRouter ({description}): Done editing job.\n").as_bytes());
             return Ok(true);
         }
-        let lent = route.lent_proxy(&source, self.world);
-        let copy = lent.as_ref().map(|file| BString::from(format!("{file}.{key}")));
-        if let (Some(file), Some(copy)) = (&lent, &copy)
-            && let Err(error) = std::fs::copy(file.to_path_lossy(), copy.to_path_lossy())
-        {
-            let number = error.raw_os_error().unwrap_or(0);
-            log.line(format!("stat({file}) failed with errno {number}\n").as_bytes());
-            let text = format!("JobRouter failure ({description}): failed to copy {file} to {copy}.\n");
-            log.line(text.as_bytes());
+        let Ok(lent) = lend(route.lent_proxy(&source, self.world), (key, &description), log) else {
             return Ok(true);
-        }
+        };
         let context = Context::new(self.world).my(&source);
         let Some(owner) = context.string("Owner") else { return Ok(true) };
         let domain = context.string("NTDomain").unwrap_or_default();
@@ -448,11 +443,29 @@ impl Tool<'_> {
             Sink::Err => self.program.tell(&text.to_str_lossy()),
             Sink::File(file) => file.write_all(&text)?,
         }
-        if let Some(copy) = copy {
+        if let Some(copy) = lent {
             let _ = std::fs::remove_file(copy.to_path_lossy());
         }
         let text = format!("JobRouter (src={key},dest=-1.-1,route={}): submitted job\n", route.name);
         log.line(text.as_bytes());
         Ok(true)
     }
+}
+
+/// Makes a copy of a proxy that a job is lent, and tells why it cannot be made.
+fn lend(
+    file: Option<BString>,
+    (key, description): (&str, &str),
+    log: &mut Log,
+) -> Result<Option<BString>, ()> {
+    let Some(file) = file else { return Ok(None) };
+    let copy = BString::from(format!("{file}.{key}"));
+    let Err(error) = std::fs::copy(file.to_path_lossy(), copy.to_path_lossy()) else {
+        return Ok(Some(copy));
+    };
+    let number = error.raw_os_error().unwrap_or(0);
+    log.line(format!("stat({file}) failed with errno {number}\n").as_bytes());
+    let text = format!("JobRouter failure ({description}): failed to copy {file} to {copy}.\n");
+    log.line(text.as_bytes());
+    Err(())
 }
