@@ -151,7 +151,7 @@ impl View<'_> {
             jobs.extend(read::any_file(file, self.session, world)?);
         }
         let patience = self.common.patience.as_secs() as i64;
-        Ok(rows::rows(jobs, sources, world.now().epoch(), patience, world))
+        Ok(rows::rows(jobs, sources, patience, world))
     }
 
     fn keeps(&self, row: &Row, world: &dyn World) -> bool {

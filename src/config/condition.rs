@@ -99,13 +99,6 @@ impl IfLine {
     }
 }
 
-/// What follows `if` and `elif`.
-struct Condition<'a> {
-    text: &'a [u8],
-    /// As in [`IfLine`]; `None` where that has not been found out.
-    asked: Option<(bool, &'a [u8])>,
-}
-
 /// The `if`s that are open at a line. Each file and each template has its own.
 #[derive(Clone, Debug, Default)]
 pub struct IfStack {
@@ -142,7 +135,8 @@ impl IfStack {
         report: &mut dyn FnMut(Message),
     ) -> Option<Result<(), IfError>> {
         let (keyword, text) = if_keyword(line)?;
-        Some(self.keyword(keyword, &Condition { text, asked: None }, source, world, report))
+        let mut holds = || test(text, source, world, report).map_err(|reason| wrong(keyword, text, reason));
+        Some(self.keyword(keyword, &mut holds))
     }
 
     /// Deals with a line of the `if` family that was looked at before.
@@ -156,35 +150,27 @@ impl IfStack {
         world: &dyn World,
         report: &mut dyn FnMut(Message),
     ) -> Result<(), IfError> {
-        let asked = line.asked.as_ref().map(|(negated, name)| (*negated, &name[..]));
-        self.keyword(line.keyword, &Condition { text: &line.condition, asked }, source, world, report)
+        let IfLine { keyword, condition, asked } = line;
+        self.keyword(keyword, &mut || match asked {
+            Some((negated, name)) => Ok(is_name_defined(name, source) != *negated),
+            None => {
+                test(condition, source, world, report).map_err(|reason| wrong(keyword, condition, reason))
+            }
+        })
     }
 
-    fn keyword(
-        &mut self,
-        keyword: &'static str,
-        condition: &Condition<'_>,
-        source: &dyn MacroSource,
-        world: &dyn World,
-        report: &mut dyn FnMut(Message),
-    ) -> Result<(), IfError> {
+    fn keyword(&mut self, keyword: &str, holds: &mut Holds<'_>) -> Result<(), IfError> {
         match keyword {
-            "if" => self.begin_if(condition, source, world, report),
-            "elif" => self.begin_elif(condition, source, world, report),
+            "if" => self.begin_if(holds),
+            "elif" => self.begin_elif(holds),
             "else" => self.begin_else(),
             _ => self.levels.pop().map(|_| ()).ok_or(IfError::Unmatched("endif")),
         }
     }
 
-    fn begin_if(
-        &mut self,
-        condition: &Condition<'_>,
-        source: &dyn MacroSource,
-        world: &dyn World,
-        report: &mut dyn FnMut(Message),
-    ) -> Result<(), IfError> {
+    fn begin_if(&mut self, holds: &mut Holds<'_>) -> Result<(), IfError> {
         // The condition of a disabled `if` is not looked at.
-        let taken = self.enabled() && check("if", condition, source, world, report)?;
+        let taken = self.enabled() && holds()?;
         if self.levels.len() >= MAX_IFS {
             return Err(IfError::TooDeep);
         }
@@ -192,18 +178,12 @@ impl IfStack {
         Ok(())
     }
 
-    fn begin_elif(
-        &mut self,
-        condition: &Condition<'_>,
-        source: &dyn MacroSource,
-        world: &dyn World,
-        report: &mut dyn FnMut(Message),
-    ) -> Result<(), IfError> {
+    fn begin_elif(&mut self, holds: &mut Holds<'_>) -> Result<(), IfError> {
         let outer = self.levels.len().saturating_sub(1);
         let surroundings = self.levels[..outer].iter().all(|level| level.taken);
         // A stray `elif` evaluates its condition before it is found to be one.
         let open = self.levels.last().is_none_or(|level| !level.any_taken);
-        let taken = open && surroundings && check("elif", condition, source, world, report)?;
+        let taken = open && surroundings && holds()?;
         let level = self.levels.last_mut().ok_or(IfError::Unmatched("elif"))?;
         if level.in_else {
             return Err(IfError::AfterElse("elif"));
@@ -233,21 +213,11 @@ pub fn if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
     })
 }
 
-fn check(
-    keyword: &'static str,
-    condition: &Condition<'_>,
-    source: &dyn MacroSource,
-    world: &dyn World,
-    report: &mut dyn FnMut(Message),
-) -> Result<bool, IfError> {
-    if let Some((negated, name)) = condition.asked {
-        return Ok(is_name_defined(name, source) != negated);
-    }
-    test(condition.text, source, world, report).map_err(|reason| IfError::Condition {
-        keyword,
-        condition: condition.text.into(),
-        reason,
-    })
+/// Whether the condition of a line holds; asked only where that counts.
+type Holds<'a> = dyn FnMut() -> Result<bool, IfError> + 'a;
+
+fn wrong(keyword: &'static str, condition: &[u8], reason: ConditionError) -> IfError {
+    IfError::Condition { keyword, condition: condition.into(), reason }
 }
 
 /// The name that a condition asks for, and whether with a `!`, where it is `defined NAME` and nothing else.

@@ -230,7 +230,7 @@ impl Reactor {
     fn reap(&mut self) -> Vec<Process> {
         let mut found = false;
         while let Some(pid) = child::ended() {
-            let mine = |running: &&mut Running| running.family.pid == pid && running.ended.is_none();
+            let mine = |running: &&mut Running| running.family.pid == pid && !running.has_ended();
             let Some(running) = self.running.values_mut().find(mine) else {
                 // It is an orphan, or somebody else's, and may hide others.
                 found = false;
@@ -240,7 +240,7 @@ impl Reactor {
             found = true;
         }
         if !found {
-            self.running.values_mut().filter(|running| running.ended.is_none()).for_each(reap_one);
+            self.running.values_mut().filter(|running| !running.has_ended()).for_each(reap_one);
         }
         self.kept.retain_mut(|kept| !kept.is_empty());
         // Those of them that have ended are reaped on the way.
@@ -249,7 +249,7 @@ impl Reactor {
 
     /// Reports the children that have finished. `orphans` were seen after their end.
     fn finish(&mut self, orphans: Option<Vec<Process>>) {
-        let ended = self.running.values().filter(|running| running.ended.is_some()).count();
+        let ended = self.running.values().filter(|running| running.has_ended()).count();
         if ended == 0 {
             return;
         }
@@ -302,7 +302,7 @@ impl Reactor {
             }
             let orphans = self.reap();
             let claims = |running: &Running| orphans.iter().any(|orphan| running.family.claims(orphan));
-            self.running.retain(|_, running| running.ended.is_none() || claims(running));
+            self.running.retain(|_, running| !running.has_ended() || claims(running));
             // One that executed a program while its maker's end was looked at was not known again then.
             let lost = orphans.iter().filter(|orphan| match family::is_ours(orphan) {
                 Some(true) => {
@@ -327,10 +327,10 @@ impl Reactor {
 /// Waits for a child, if it has ended.
 fn reap_one(running: &mut Running) {
     match child::wait(running.family.pid, false) {
-        Ok(Some(reaped)) => running.ended = Some(reaped),
+        Ok(Some(reaped)) => running.end(reaped),
         Ok(None) => {}
         // Somebody else in this process has waited for it. Its status is lost, but it must not be waited for.
-        Err(_) => running.ended = Some(Reaped { status: 0xff00, usage: Default::default() }),
+        Err(_) => running.end(Reaped { status: 0xff00, usage: Default::default() }),
     }
 }
 

@@ -31,19 +31,25 @@ const LAST_READ: usize = 1 << 20;
 pub(super) struct Running {
     child: ChildId,
     pub(super) family: Family,
-    pub(super) ended: Option<Reaped>,
+    life: Life,
     stdin: Option<Writer>,
     given: Given,
     outputs: [Option<Reader>; 2],
     left_behind: LeftBehind,
     drain: Duration,
-    ending: Option<Ending>,
     tally: Tally,
     late: Option<Late>,
 }
 
+/// Whether the child itself runs.
+enum Life {
+    Runs,
+    Ended(Ending),
+}
+
 /// What is known and still waited for after the child's own end.
 struct Ending {
+    reaped: Reaped,
     since: Tick,
     look_again: Tick,
     leftovers: Vec<Leftover>,
@@ -97,13 +103,12 @@ impl Running {
         let mut running = Running {
             child,
             family: Family::new(spawned.pid, leader, spawned.marker),
-            ended: None,
+            life: Life::Runs,
             stdin: spawned.stdin,
             given: Given::default(),
             outputs: [spawned.stdout, spawned.stderr],
             left_behind,
             drain,
-            ending: None,
             tally: Tally::default(),
             late: spawned.late,
         };
@@ -155,7 +160,7 @@ impl Running {
     /// The processes that are or descend from this child, orphans included; `alone` gives it those without any mark.
     fn members(&mut self, alone: bool) -> Vec<Process> {
         let mut found = Vec::new();
-        if self.ended.is_none() {
+        if !self.has_ended() {
             found.extend(process_table::read(self.family.pid));
             found.extend(self.family.below());
         }
@@ -167,8 +172,19 @@ impl Running {
         found
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.life, Life::Ended(_))
+    }
+
+    /// The child itself has ended so; what it has left behind is looked at from now on.
+    pub(super) fn end(&mut self, reaped: Reaped) {
+        let now = clock::tick();
+        let (leftovers, killing) = (Vec::new(), false);
+        self.life = Life::Ended(Ending { reaped, since: now, look_again: now, leftovers, killing });
+    }
+
     pub(super) fn usage(&mut self, alone: bool) -> Option<FamilyUsage> {
-        if self.ended.is_some() {
+        if self.has_ended() {
             return None;
         }
         let members = self.members(alone);
@@ -194,22 +210,24 @@ impl Running {
                     }
                 }
             }
-            _ if self.ended.is_some() => {}
+            _ if self.has_ended() => {}
             Whom::Process => drop(child::send(pid, signal)),
         }
     }
 
     /// When an ended child is to be looked at again though nothing happens.
     pub(super) fn wants_to_look(&self) -> Option<Tick> {
-        self.ending.as_ref().map(|ending| ending.look_again)
+        match &self.life {
+            Life::Runs => None,
+            Life::Ended(ending) => Some(ending.look_again),
+        }
     }
 
     /// Whether the child has ended and it is time to look how far that has got.
     pub(super) fn may_finish(&self) -> bool {
-        match (&self.ended, &self.ending) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(_), Some(ending)) => {
+        match &self.life {
+            Life::Runs => false,
+            Life::Ended(ending) => {
                 ending.killing || !self.has_open_output() || clock::tick() >= ending.look_again
             }
         }
@@ -245,12 +263,9 @@ impl Running {
     ) -> Progress {
         let now = clock::tick();
         let (members, doubtful) = self.left_among(orphans, alone);
-        let mut ending = self.ending.take().unwrap_or(Ending {
-            since: now,
-            look_again,
-            leftovers: Vec::new(),
-            killing: false,
-        });
+        let Life::Ended(mut ending) = std::mem::replace(&mut self.life, Life::Runs) else {
+            return Progress::Waiting;
+        };
         ending.look_again = look_again;
         self.note(&members, &mut ending);
         if let Some(stdin) = self.stdin.take() {
@@ -260,14 +275,14 @@ impl Running {
         if self.waits_for_processes(&members, doubtful, lasts, &mut ending)
             || self.waits_for_outputs(lasts, &mut ending, buffer, events)
         {
-            self.ending = Some(ending);
+            self.life = Life::Ended(ending);
             return Progress::Waiting;
         }
         let kept = (!members.is_empty()).then(|| {
             let family = std::mem::replace(&mut self.family, Family::new(0, false, None));
             Kept { child: self.child, family }
         });
-        Progress::Finished(Box::new(self.report(ending.leftovers, events)), kept)
+        Progress::Finished(Box::new(self.report(ending, events)), kept)
     }
 
     /// Notes what the child has left behind, as it is now.
@@ -357,9 +372,9 @@ impl Running {
         }
     }
 
-    fn report(&mut self, left_behind: Vec<Leftover>, events: &mut VecDeque<Event>) -> Event {
+    fn report(&mut self, ending: Ending, events: &mut VecDeque<Event>) -> Event {
         let child = self.child;
-        let reaped = self.ended.unwrap_or(Reaped { status: 0, usage: Default::default() });
+        let Ending { reaped, leftovers: left_behind, .. } = ending;
         let mut captured = [Captured::default(), Captured::default()];
         for (index, output) in self.outputs.iter_mut().enumerate() {
             let Some(mut reader) = output.take() else { continue };

@@ -88,10 +88,10 @@ pub(super) fn of_past(ad: &ClassAd, world: &dyn World) -> Row {
 pub(super) fn rows(
     jobs: Vec<(JobId, ClassAd)>,
     sources: Option<Vec<(JobId, ClassAd)>>,
-    now: i64,
     patience: i64,
     world: &dyn World,
 ) -> Vec<Row> {
+    let now = world.now().epoch();
     let string = |ad: &ClassAd, name: &str| Context::new(world).my(ad).string(name).unwrap_or_default();
     let int = |ad: &ClassAd, name: &str| Context::new(world).my(ad).int(name);
     let known: FxHashSet<JobId> = sources.as_ref().unwrap_or(&jobs).iter().map(|(id, _)| *id).collect();

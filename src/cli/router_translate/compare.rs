@@ -43,18 +43,17 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     };
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     let names = [names[0].as_str(), names[1].as_str()];
+    let mut looked = Looked::given("ad", (arguments, program), difference)?;
     if comparison.is_alike() {
-        return Looked::given((arguments, program), difference)?.tell_alike("ad", arguments, &[]);
+        return looked.tell_alike(&[]);
     }
     let mut cover = comparison.cover(names, &world);
-    let mut looked = Looked::all((arguments, program), &mut cover, difference, |cover| {
-        comparison.evaluated(names, cover)
-    })?;
+    looked.search(&mut cover, difference, |cover| comparison.evaluated(names, cover))?;
     if let Some(found) = looked.found.take() {
         return tell(arguments, (turns, &looked), comparison.shrink(found));
     }
     let unreached = [cover.unreached(), comparison.unreached(names)].concat();
-    looked.tell_none("ad", &unreached, &cover, arguments, &[])
+    looked.tell_none(&unreached, &cover, &[])
 }
 
 /// Whether a file sets knobs of the router; one that cannot be read is complained of later.
@@ -111,7 +110,7 @@ enum Made {
 }
 
 impl Row {
-    fn new(looked: &Looked<Difference>, found: &Difference) -> serde_json::Result<Self> {
+    fn new(looked: &Looked<'_, Difference>, found: &Difference) -> serde_json::Result<Self> {
         let made = |outcome: &Outcome| -> serde_json::Result<Made> {
             Ok(match outcome {
                 Outcome::Ads(ads) => match &ads[..] {
@@ -129,14 +128,14 @@ impl Row {
 
 fn tell(
     arguments: &Arguments,
-    (turns, looked): (Option<(u64, u64)>, &Looked<Difference>),
+    (turns, looked): (Option<(u64, u64)>, &Looked<'_, Difference>),
     found: Difference,
 ) -> anyhow::Result<Status> {
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     if arguments.output.wants_json() {
         print_row(&Row::new(looked, &found)?, arguments)?;
     } else {
-        let mut text = looked.told_changed("ad");
+        let mut text = looked.told_changed();
         text.push_str("the rule sets differ; the smallest ad found on which they do:\n\n");
         text.push_str(&shown(&found.ad));
         if let Some((left, right)) = turns {

@@ -39,12 +39,12 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let limits = comparison.limits();
     let difference = |ad: &ClassAd| Ok(comparison.difference(ad));
     let is_usable = comparison.left.is_usable() || comparison.right.is_usable();
+    let mut looked = Looked::given("job", (arguments, program), difference)?;
     if limits.is_empty() && is_usable && comparison.is_alike() {
-        return Looked::given((arguments, program), difference)?.tell_alike("job", arguments, &routes);
+        return looked.tell_alike(&routes);
     }
     let mut cover = comparison.cover();
-    let mut looked =
-        Looked::all((arguments, program), &mut cover, difference, |cover| comparison.evaluated(cover))?;
+    looked.search(&mut cover, difference, |cover| comparison.evaluated(cover))?;
     if let Some(found) = looked.found.take() {
         return tell(arguments, (&routes, &limits, &looked), comparison.shrink(found));
     }
@@ -58,10 +58,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         }
     }
     if limits.is_empty() {
-        return looked.tell_none("job", &unreached, &cover, arguments, &routes);
+        return looked.tell_none(&unreached, &cover, &routes);
     }
     if is_text {
-        let jobs = looked.count("job");
+        let jobs = looked.count();
         let text =
             format!("the routers differ as told above; no difference in what they do with each of {jobs}\n");
         print_out(lines(&limits) + &lines(&unreached) + &text)?;
@@ -113,7 +113,7 @@ impl Done {
 
 fn tell(
     arguments: &Arguments,
-    (routes, limits, looked): (&[String], &[String], &Looked<Difference>),
+    (routes, limits, looked): (&[String], &[String], &Looked<'_, Difference>),
     found: Difference,
 ) -> anyhow::Result<Status> {
     if arguments.output.wants_json() {
@@ -130,7 +130,7 @@ fn tell(
         return print_row(&row, arguments).map(|()| Status::No);
     }
     let mut text = lines(limits);
-    text.push_str(&looked.told_changed("job"));
+    text.push_str(&looked.told_changed());
     text.push_str(&format!(
         "the routers differ; the smallest job found with which they do:\n\n{}",
         shown(&found.ad)

@@ -60,158 +60,31 @@ pub(super) fn still_world() -> RealWorld {
 }
 
 /// What was looked at.
-pub(super) struct Looked<D> {
+pub(super) struct Looked<'a, D> {
+    arguments: &'a Arguments,
+    /// What an ad is called.
+    what: &'static str,
+    /// How many ads were given.
     pub(super) given: u64,
-    pub(super) made: u64,
-    /// How many of the given ones differ.
-    pub(super) changed: u64,
-    /// The first difference.
-    pub(super) found: Option<D>,
-}
-
-impl<D> Looked<D> {
-    /// Only reads the given ads, for two that are one: what goes wrong with them is told.
-    pub(super) fn given(
-        (arguments, program): (&Arguments, &Program),
-        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
-    ) -> anyhow::Result<Self> {
-        let Given { given, changed, found, .. } = Given::read((arguments, program), difference)?;
-        Ok(Looked { given, made: 0, changed, found })
-    }
-
-    /// Says that the two are one.
-    pub(super) fn tell_alike(
-        &self,
-        what: &str,
-        arguments: &Arguments,
-        routes: &[String],
-    ) -> anyhow::Result<Status> {
-        if arguments.output.wants_json() {
-            self.tell_as_json(&[], arguments, routes)?;
-        } else if !arguments.output.quiet {
-            print_out(format!("the two say the same: no {what} can make a difference\n"))?;
-        }
-        Ok(Status::Done)
-    }
-
-    /// Looks for a difference on the given ads, on those that make each condition true and false, and on some made by chance, until
-    /// there is one. `evaluated` adds what was met meanwhile.
-    pub(super) fn all(
-        (arguments, program): (&Arguments, &Program),
-        cover: &mut Cover<'_>,
-        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
-        evaluated: impl Fn(&mut Cover<'_>),
-    ) -> anyhow::Result<Self> {
-        let Given { given, changed, seeds, found } = Given::read((arguments, program), &difference)?;
-        let mut looked = Looked { given, made: 0, changed, found };
-        seeds.iter().for_each(|ad| cover.tried(ad));
-        let look_further = looked.found.is_none();
-        let mut failed = None;
-        let progress = Progress::new("comparing jobs", None, arguments.output.quiet);
-        let mut look = |ad: &ClassAd| {
-            looked.made += 1;
-            progress.advance(1);
-            match difference(ad) {
-                Ok(found) => looked.found = found,
-                Err(error) => failed = Some(error),
-            }
-            looked.found.is_none() && failed.is_none()
-        };
-        if look_further {
-            let mut random = Random(arguments.seed | 1);
-            cover.search((&seeds, arguments.generate), &mut random, &mut look, &evaluated);
-        }
-        failed.map_or(Ok(looked), Err)
-    }
-
-    /// Says that there was no difference, and whether that means something.
-    pub(super) fn tell_none(
-        &self,
-        what: &str,
-        unreached: &[String],
-        cover: &Cover<'_>,
-        arguments: &Arguments,
-        routes: &[String],
-    ) -> anyhow::Result<Status> {
-        if arguments.output.wants_json() {
-            self.tell_as_json(unreached, arguments, routes)?;
-        } else if !arguments.output.quiet {
-            let reached = reached(unreached, cover);
-            print_out(
-                lines(unreached) + &format!("no difference found in {}; {reached}\n", self.count(what)),
-            )?;
-        }
-        Ok(if unreached.is_empty() { Status::Done } else { Status::Undefined })
-    }
-
-    fn tell_as_json(
-        &self,
-        unreached: &[String],
-        arguments: &Arguments,
-        routes: &[String],
-    ) -> anyhow::Result<()> {
-        let mut answer = json!({
-            "same": unreached.is_empty(), "given": self.given, "generated": self.made, "unreached": unreached,
-        });
-        if !routes.is_empty() {
-            answer["routes"] = json!(routes);
-        }
-        print_row(&answer, arguments)
-    }
-
-    /// How many of the given ones differ, in words.
-    pub(super) fn told_changed(&self, what: &str) -> String {
-        let (one, verb) = if self.given == 1 { ("", "s") } else { ("s", "") };
-        match (self.given, self.changed) {
-            (0, _) => String::new(),
-            (1, 1) => format!("the given {what} changes\n"),
-            (given, 0) => format!("none of {given} given {what}{one} changes; one that was made up does\n"),
-            (given, 1) => format!("1 of {given} given {what}{one} changes\n"),
-            (given, changed) => format!("{changed} of {given} given {what}{one} change{verb}\n"),
-        }
-    }
-
-    /// How many ads were looked at, in words.
-    pub(super) fn count(&self, what: &str) -> String {
-        let number = self.given + self.made;
-        format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-    }
-}
-
-/// What a search that found nothing is worth.
-fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
-    match (unreached.len(), cover.conditions()) {
-        (0, 0) => "no condition depends on them".into(),
-        (0, _) => match cover.left_out() {
-            0 => "every condition was made true and false".into(),
-            number => format!(
-                "every condition was made true and false but {number} that both have, which lead to the same in both"
-            ),
-        },
-        (1, _) => "one condition could not be reached".into(),
-        (number, _) => format!("{number} conditions could not be reached"),
-    }
-}
-
-/// What came of the given ads.
-pub(super) struct Given<D> {
-    /// How many there were.
-    pub(super) given: u64,
-    /// How many of them make a difference.
+    /// How many of them differ.
     pub(super) changed: u64,
     /// Some of them.
-    pub(super) seeds: Vec<ClassAd>,
+    seeds: Vec<ClassAd>,
+    /// How many were made up.
+    pub(super) made: u64,
     /// The first difference.
     pub(super) found: Option<D>,
 }
 
-impl<D> Given<D> {
-    /// Compares on all of the given ads.
-    pub(super) fn read(
-        (arguments, program): (&Arguments, &Program),
+impl<'a, D> Looked<'a, D> {
+    /// Looks at all of the given ads.
+    pub(super) fn given(
+        what: &'static str,
+        (arguments, program): (&'a Arguments, &Program),
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
     ) -> anyhow::Result<Self> {
-        let mut all = Given { given: 0, changed: 0, seeds: Vec::new(), found: None };
+        let mut all =
+            Looked { arguments, what, given: 0, changed: 0, seeds: Vec::new(), made: 0, found: None };
         let progress = Progress::new("given ads", None, arguments.output.quiet);
         for path in &arguments.ads {
             let problem = || Problem::cannot_read(path.display());
@@ -229,6 +102,105 @@ impl<D> Given<D> {
             }
         }
         Ok(all)
+    }
+
+    /// Looks for a difference on ads that make each condition true and false, and on some made by chance, until there is one.
+    /// `evaluated` adds what was met meanwhile.
+    pub(super) fn search(
+        &mut self,
+        cover: &mut Cover<'_>,
+        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
+        evaluated: impl Fn(&mut Cover<'_>),
+    ) -> anyhow::Result<()> {
+        let Looked { arguments, seeds, made, found, .. } = self;
+        seeds.iter().for_each(|ad| cover.tried(ad));
+        if found.is_some() {
+            return Ok(());
+        }
+        let mut failed = None;
+        let progress = Progress::new("comparing jobs", None, arguments.output.quiet);
+        let mut look = |ad: &ClassAd| {
+            *made += 1;
+            progress.advance(1);
+            match difference(ad) {
+                Ok(here) => *found = here,
+                Err(error) => failed = Some(error),
+            }
+            found.is_none() && failed.is_none()
+        };
+        let mut random = Random(arguments.seed | 1);
+        cover.search((seeds, arguments.generate), &mut random, &mut look, &evaluated);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Says that the two are one.
+    pub(super) fn tell_alike(&self, routes: &[String]) -> anyhow::Result<Status> {
+        if self.arguments.output.wants_json() {
+            self.tell_as_json(&[], routes)?;
+        } else if !self.arguments.output.quiet {
+            print_out(format!("the two say the same: no {} can make a difference\n", self.what))?;
+        }
+        Ok(Status::Done)
+    }
+
+    /// Says that there was no difference, and whether that means something.
+    pub(super) fn tell_none(
+        &self,
+        unreached: &[String],
+        cover: &Cover<'_>,
+        routes: &[String],
+    ) -> anyhow::Result<Status> {
+        if self.arguments.output.wants_json() {
+            self.tell_as_json(unreached, routes)?;
+        } else if !self.arguments.output.quiet {
+            let found = format!("no difference found in {}; {}\n", self.count(), reached(unreached, cover));
+            print_out(lines(unreached) + &found)?;
+        }
+        Ok(if unreached.is_empty() { Status::Done } else { Status::Undefined })
+    }
+
+    fn tell_as_json(&self, unreached: &[String], routes: &[String]) -> anyhow::Result<()> {
+        let mut answer = json!({
+            "same": unreached.is_empty(), "given": self.given, "generated": self.made, "unreached": unreached,
+        });
+        if !routes.is_empty() {
+            answer["routes"] = json!(routes);
+        }
+        print_row(&answer, self.arguments)
+    }
+
+    /// How many of the given ones differ, in words.
+    pub(super) fn told_changed(&self) -> String {
+        let what = self.what;
+        let (one, verb) = if self.given == 1 { ("", "s") } else { ("s", "") };
+        match (self.given, self.changed) {
+            (0, _) => String::new(),
+            (1, 1) => format!("the given {what} changes\n"),
+            (given, 0) => format!("none of {given} given {what}{one} changes; one that was made up does\n"),
+            (given, 1) => format!("1 of {given} given {what}{one} changes\n"),
+            (given, changed) => format!("{changed} of {given} given {what}{one} change{verb}\n"),
+        }
+    }
+
+    /// How many ads were looked at, in words.
+    pub(super) fn count(&self) -> String {
+        let number = self.given + self.made;
+        format!("{number} {}{}", self.what, if number == 1 { "" } else { "s" })
+    }
+}
+
+/// What a search that found nothing is worth.
+fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
+    match (unreached.len(), cover.conditions()) {
+        (0, 0) => "no condition depends on them".into(),
+        (0, _) => match cover.left_out() {
+            0 => "every condition was made true and false".into(),
+            number => format!(
+                "every condition was made true and false but {number} that both have, which lead to the same in both"
+            ),
+        },
+        (1, _) => "one condition could not be reached".into(),
+        (number, _) => format!("{number} conditions could not be reached"),
     }
 }
 
