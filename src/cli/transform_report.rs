@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::classad::ClassAd;
 use crate::classad::format::json;
-use crate::classad::stream::AdError;
 use crate::cli::common::{Problem as CliProblem, Session as Program, Status};
 use crate::job::Universe;
 use crate::text::Span;
@@ -317,15 +316,6 @@ impl std::fmt::Display for Difference {
             }
         }
         Ok(())
-    }
-}
-
-/// A part of a stream of ads that cannot be read.
-pub(super) fn malformed(error: &AdError, source: &str) -> anyhow::Error {
-    let problem = CliProblem::unreadable(error.message.clone()).at_line(&error.caret(source));
-    match error.help {
-        Some(help) => problem.hint(help).into(),
-        None => problem.into(),
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::options::Cli;
 use crate::classad::stream::{AdError, AdReader, AdRecord, Dealer, Form, Skim};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, Session};
+use crate::cli::common::{Problem, Session, malformed};
 
 /// Errors of a stream that are told one by one; of the rest only the number.
 const MOST_MESSAGES: u64 = 20;
@@ -159,12 +159,7 @@ impl Errors<'_> {
     pub(super) fn tell(&mut self, errors: &[AdError]) -> anyhow::Result<()> {
         for error in errors {
             if self.strict {
-                let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&self.name));
-                return Err(match error.help {
-                    Some(help) => problem.hint(help),
-                    None => problem,
-                }
-                .into());
+                return Err(malformed(error, &self.name).into());
             }
             self.count += 1;
             if self.count <= MOST_MESSAGES {

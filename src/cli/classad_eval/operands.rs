@@ -16,7 +16,7 @@ use super::{explanation, tool};
 use crate::classad::format::json;
 use crate::classad::stream::{AdReader, Form};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
-use crate::cli::common::{JsonRows, Problem, Session, Status};
+use crate::cli::common::{JsonRows, Problem, Session, Status, malformed};
 use crate::os::RealWorld;
 
 /// One word of the command line that does something when its turn comes.
@@ -217,13 +217,8 @@ pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Res
         return Ok(ClassAd::new());
     };
     for error in &record.errors {
-        let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
-        let problem = match error.help {
-            Some(help) => problem.hint(help),
-            None => problem,
-        };
         if cli.input.strict_input || record.ad.is_empty() {
-            return Err(problem.into());
+            return Err(malformed(error, &name).into());
         }
         session.warn(&error.caret(&name).render(&error.message));
     }

@@ -11,7 +11,7 @@ use crate::classad::format::long;
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
-    Input, InputOptions, Output, OutputOptions, Problem, Session as Program, open_input, pipe_ends,
+    Input, InputOptions, Output, OutputOptions, Problem, Session as Program, malformed, open_input, pipe_ends,
 };
 use crate::world::World;
 
@@ -44,7 +44,7 @@ fn each<R: Read>(
     prepare: impl Fn(BufReader<Box<dyn Read + Send>>) -> R,
     take: &mut dyn FnMut(ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
-    let mut malformed = 0;
+    let mut bad = 0;
     let mut files = inputs.files.clone();
     if files.is_empty() {
         files.push(inputs.input.ads.clone());
@@ -56,12 +56,9 @@ fn each<R: Read>(
             AdReader::new(prepare(file), None).exact(inputs.input.strict_input).dialect(Dialect::of(world));
         let problem = || Problem::cannot_read(&name);
         while let Some(record) = reader.next_ad().with_context(problem)? {
-            malformed += record.errors.len() as u64;
+            bad += record.errors.len() as u64;
             for error in &record.errors {
-                let mut problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
-                if let Some(help) = error.help {
-                    problem = problem.hint(help);
-                }
+                let problem = malformed(error, &name);
                 if inputs.input.strict_input {
                     return Err(problem.into());
                 }
@@ -72,7 +69,7 @@ fn each<R: Read>(
             }
         }
     }
-    Ok(malformed)
+    Ok(bad)
 }
 
 /// Where ads go.

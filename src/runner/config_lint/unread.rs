@@ -4,8 +4,8 @@ use bstr::{BString, ByteSlice};
 
 use super::scope::Scope;
 use crate::config::lint::{Finding, Spot, Subject};
-use crate::config::{NotRead, NotReadKind};
 use crate::config::{ConfigError, SourceId};
+use crate::config::{NotRead, NotReadKind};
 use crate::text::Span;
 
 /// A statement at which daemons stop. Whether what stands behind it was looked at is said by `what`.

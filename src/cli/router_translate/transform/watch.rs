@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::options::Arguments;
 use crate::classad::stream::AdError;
 use crate::classad::{Context as Eval, explain};
-use crate::cli::common::{Session as Program, Status};
+use crate::cli::common::{Session as Program, Status, malformed};
 use crate::cli::transform_report::{self as report, Difference, Steps, Story};
 use crate::transform::{Event, Failure, Line, Observer, ProblemKind, Transform};
 
@@ -123,8 +123,8 @@ impl<'a> Watch<'a> {
             return Ok(());
         }
         let error = match note {
-            Note::Malformed(error) if self.strict => return Err(report::malformed(&error, &self.input)),
-            Note::Malformed(error) => report::malformed(&error, &self.input),
+            Note::Malformed(error) if self.strict => return Err(malformed(&error, &self.input).into()),
+            Note::Malformed(error) => malformed(&error, &self.input).into(),
             Note::Problem { error, .. } => error,
             Note::LeftOut { error, ad, .. } => error.context(format!("ad {ad} is left out")),
         };
