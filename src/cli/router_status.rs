@@ -6,6 +6,7 @@ mod options;
 mod read;
 mod rows;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -13,7 +14,7 @@ use bstr::{BString, ByteSlice};
 use clap::FromArgMatches;
 use serde_json::json;
 
-use self::forms::{Forms, attributes, columns};
+use self::forms::{Form, Listed};
 use self::options::{Arguments, Common, Verb};
 pub(super) use self::read::configured_queue;
 use self::read::{configured_log, jobs_of, queue_log};
@@ -22,8 +23,7 @@ use super::common::{
     Column, Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out, table,
 };
 use super::compat::{condor_router_history, condor_router_q};
-use crate::classad::format::json::Layout;
-use crate::classad::format::{self, long};
+use crate::classad::format::json::{self, Layout};
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{Config, Who};
 use crate::job::JobStatus;
@@ -97,10 +97,8 @@ fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
         ),
         None => None,
     };
-    let forms =
-        Forms { af: !common.af.is_empty(), json: common.output.wants_json(), long: common.output.long };
-    forms.check(matches!(arguments.verb, Some(Verb::Doctor(_))) && common.by.is_none())?;
-    let view = View { common, constraint, columns: columns(&common.af)?, session };
+    let findings = matches!(arguments.verb, Some(Verb::Doctor(_))) && common.by.is_none();
+    let view = View { common, constraint, form: Form::of(common, findings)?, session };
     match &arguments.verb {
         Some(Verb::History(files)) => view.history(&files.files),
         Some(Verb::Doctor(files)) => view.doctor(&files.files),
@@ -112,8 +110,7 @@ fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
 struct View<'a> {
     common: &'a Common,
     constraint: Option<Expr>,
-    /// What --af names.
-    columns: Vec<Expr>,
+    form: Form,
     session: &'a Session,
 }
 
@@ -193,26 +190,10 @@ impl View<'_> {
 
     /// Jobs in the form that is asked for.
     fn shown(&self, rows: &[Row], world: &dyn World) -> anyhow::Result<Vec<u8>> {
-        let output = &self.common.output;
-        if let Some(by) = &self.common.by {
-            return counts::counted(rows, by, (self.common, &self.columns), world);
+        match &self.common.by {
+            Some(by) => counts::shown(rows, by, &self.form, world),
+            None => self.form.shown(rows, world, |painter| list(rows, painter)),
         }
-        if let Some(ads) = self.shown_ads(rows.iter().map(|row| &row.ad), world) {
-            return Ok(ads);
-        }
-        let text = || list(rows, Painter::stdout(output.color));
-        let rows: Vec<serde_json::Value> =
-            if output.wants_json() { rows.iter().map(json_row).collect() } else { Vec::new() };
-        Ok(output.rows(&rows)?.unwrap_or_else(text).into_bytes())
-    }
-
-    /// What --af names of ads, or with --long all of them.
-    fn shown_ads<'a>(&self, ads: impl Iterator<Item = &'a ClassAd>, world: &dyn World) -> Option<Vec<u8>> {
-        if !self.common.af.is_empty() {
-            return Some(ads.flat_map(|ad| attributes(ad, &self.columns, world)).collect());
-        }
-        let whole = |ad: &ClassAd| [long::print(ad), b"\n".to_vec()].concat();
-        self.common.output.long.then(|| ads.flat_map(whole).collect())
     }
 
     fn doctor(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
@@ -260,7 +241,7 @@ impl View<'_> {
         for (_, route, text) in &over {
             self.session.tell(&format!("{route}: {text}\n"));
         }
-        print_out(counts::counted(&rows, by, (self.common, &self.columns), world)?)?;
+        print_out(counts::shown(&rows, by, &self.form, world)?)?;
         Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
     }
 
@@ -336,46 +317,50 @@ impl View<'_> {
     fn history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
         let world = self.common.clock.world();
         let ads = self.past_ads(files, &world)?;
-        let output = &self.common.output;
         let shown = match &self.common.by {
             Some(by) => {
                 let rows: Vec<Row> = ads.iter().map(|ad| rows::of_past(ad, &world)).collect();
-                Some(counts::counted(&rows, by, (self.common, &self.columns), &world)?)
+                counts::shown(&rows, by, &self.form, &world)?
             }
-            None => self.shown_ads(ads.iter(), &world),
-        };
-        let object = |ad: &ClassAd| {
-            let mut text = Vec::new();
-            format::json::push(ad, Layout::OneLine, &mut text);
-            serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
-        };
-        let shown = match (shown, output.wants_json()) {
-            (Some(shown), _) => shown,
-            (None, true) => {
-                let objects: Vec<serde_json::Value> = ads.iter().map(object).collect();
-                output.rows(&objects)?.unwrap_or_default().into_bytes()
-            }
-            (None, false) => past(&ads, Painter::stdout(output.color), &world).into_bytes(),
+            None => self.form.shown(&ads, &world, |painter| past(&ads, painter, &world))?,
         };
         print_out(shown)?;
         Ok(Status::Done)
     }
 }
 
-fn json_row(row: &Row) -> serde_json::Value {
-    let text = |bytes: &BString| (!bytes.is_empty()).then(|| bytes.to_str_lossy().into_owned());
-    json!({
-        "copy": row.copy.map(|id| id.to_string()),
-        "source": row.source.map(|id| id.to_string()),
-        "route": text(&row.route),
-        "owner": text(&row.owner),
-        "resource": text(&row.resource),
-        "job_status": row.status,
-        "state": row.state,
-        "seconds": row.age,
-        "hold_reason": text(&row.hold_reason),
-        "trouble": row.trouble.map(Trouble::text),
-    })
+impl Listed for ClassAd {
+    fn ad(&self) -> Cow<'_, ClassAd> {
+        Cow::Borrowed(self)
+    }
+
+    fn object(&self) -> serde_json::Value {
+        let mut text = Vec::new();
+        json::push(self, Layout::OneLine, &mut text);
+        serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
+    }
+}
+
+impl Listed for Row {
+    fn ad(&self) -> Cow<'_, ClassAd> {
+        Cow::Borrowed(&self.ad)
+    }
+
+    fn object(&self) -> serde_json::Value {
+        let text = |bytes: &BString| (!bytes.is_empty()).then(|| bytes.to_str_lossy().into_owned());
+        json!({
+            "copy": self.copy.map(|id| id.to_string()),
+            "source": self.source.map(|id| id.to_string()),
+            "route": text(&self.route),
+            "owner": text(&self.owner),
+            "resource": text(&self.resource),
+            "job_status": self.status,
+            "state": self.state,
+            "seconds": self.age,
+            "hold_reason": text(&self.hold_reason),
+            "trouble": self.trouble.map(Trouble::text),
+        })
+    }
 }
 
 fn list(rows: &[Row], painter: Painter) -> String {

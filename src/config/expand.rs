@@ -4,6 +4,8 @@
 //! The reference rescans its whole text after each replacement and has no bound of any kind. Here the rescan begins at
 //! the first dollar that could still matter, which gives the same result, and expansion always ends: a name that comes
 //! up inside its own value, too many replacements or too long a result are errors that name the chain.
+//!
+//! This file and `functions` call one another: a function expands its arguments, and an expansion calls functions.
 
 mod regions;
 

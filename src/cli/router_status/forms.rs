@@ -1,45 +1,76 @@
-//! The forms that jobs are printed in, other than tables.
+//! The forms that jobs are printed in.
+
+use std::borrow::Cow;
 
 use bstr::BString;
 
+use super::options::Common;
+use crate::classad::format::long;
 use crate::classad::{ClassAd, Context, Expr};
-use crate::cli::common::Problem;
+use crate::cli::common::{OutputOptions, Painter, Problem};
 use crate::world::World;
 
-/// The forms of output that are asked for.
-pub(super) struct Forms {
-    /// Columns.
-    pub(super) af: bool,
-    /// Objects.
-    pub(super) json: bool,
+/// The form that is asked for.
+pub(super) enum Form {
+    Table(Painter),
+    /// Objects of JSON.
+    Objects(OutputOptions),
+    /// The values of these expressions.
+    Columns(Vec<Expr>),
     /// Whole ads.
-    pub(super) long: bool,
+    Ads,
 }
 
-impl Forms {
+/// What is printed in any form.
+pub(super) trait Listed {
+    fn ad(&self) -> Cow<'_, ClassAd>;
+    fn object(&self) -> serde_json::Value;
+}
+
+impl Form {
     /// Each has one form at a time, and doctor's findings are no ads.
-    pub(super) fn check(&self, findings: bool) -> anyhow::Result<()> {
+    pub(super) fn of(common: &Common, findings: bool) -> anyhow::Result<Self> {
         let problem = |text: &str, hint: &str| Err(Problem::usage(text).hint(hint).into());
-        match self {
-            Forms { af: true, json: true, .. } => {
+        let objects = "give --json for its findings as objects";
+        match (!common.af.is_empty(), common.output.wants_json(), common.output.long) {
+            (true, true, _) => {
                 problem("--af and --json cannot be used together", "--af prints values as plain text")
             }
-            Forms { af: true, long: true, .. } => {
+            (true, _, true) => {
                 problem("--af and --long cannot be used together", "--long prints all attributes")
             }
-            Forms { af: true, .. } if findings => {
-                problem("doctor has no use for --af", "give --json for its findings as objects")
-            }
-            Forms { long: true, .. } if findings => {
-                problem("doctor has no use for --long", "give --json for its findings as objects")
-            }
-            _ => Ok(()),
+            (true, ..) if findings => problem("doctor has no use for --af", objects),
+            (_, _, true) if findings => problem("doctor has no use for --long", objects),
+            (true, ..) => Ok(Form::Columns(columns(&common.af)?)),
+            (_, true, _) => Ok(Form::Objects(common.output)),
+            (_, _, true) => Ok(Form::Ads),
+            _ => Ok(Form::Table(Painter::stdout(common.output.color))),
         }
+    }
+
+    /// All of them in this form; `table` makes a table of them.
+    pub(super) fn shown<T: Listed>(
+        &self,
+        all: &[T],
+        world: &dyn World,
+        table: impl FnOnce(Painter) -> String,
+    ) -> anyhow::Result<Vec<u8>> {
+        Ok(match self {
+            Form::Table(painter) => table(*painter).into_bytes(),
+            Form::Objects(output) => {
+                let objects: Vec<serde_json::Value> = all.iter().map(Listed::object).collect();
+                output.rows(&objects)?.unwrap_or_default().into_bytes()
+            }
+            Form::Columns(columns) => {
+                all.iter().flat_map(|it| attributes(&it.ad(), columns, world)).collect()
+            }
+            Form::Ads => all.iter().flat_map(|it| [long::print(&it.ad()), b"\n".to_vec()].concat()).collect(),
+        })
     }
 }
 
 /// The expressions that --af names: each word is one, or several with commas between.
-pub(super) fn columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
+fn columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
     let mut columns = Vec::new();
     for word in words {
         if let Ok(expr) = Expr::parse(word.as_bytes()) {
@@ -55,7 +86,7 @@ pub(super) fn columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
 }
 
 /// The values of expressions on one line, as `-af` prints them.
-pub(super) fn attributes(ad: &ClassAd, columns: &[Expr], world: &dyn World) -> Vec<u8> {
+fn attributes(ad: &ClassAd, columns: &[Expr], world: &dyn World) -> Vec<u8> {
     let context = Context::new(world).my(ad);
     let values: Vec<BString> = columns
         .iter()
