@@ -2,13 +2,11 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::command::command_hint;
-use super::command::{Attribute, Command, CommandError, Keyword};
+use super::command::{Attribute, Command, CommandError, Keyword, command_hint};
 use super::lint_finding::{Lint, find_scope};
 use super::pattern;
 use super::rules::Line;
-use crate::classad::{Dialect, Expr, traps};
-use crate::text::Span;
+use crate::classad::{Dialect, Expr, ParseError, traps};
 use crate::text::space::trim;
 
 /// What has to stand behind a command.
@@ -185,65 +183,58 @@ impl Lint<'_> {
     }
 
     fn expression(&mut self, line: &Line, command: &Command) {
-        let offset = command.value_at;
-        let place = |at: Span| (offset + at.start as usize, offset + at.end as usize);
         let constant = !command.value.contains(&b'$');
+        let (old, new) = (Dialect::of(self.world).old(), Dialect::of(self.world));
+        // How far it is read, and how.
         let parsed = match command.keyword {
             Keyword::Set | Keyword::Default if constant => {
-                Expr::parse_with(&command.value, Dialect::of(self.world).old()).map(|expr| (expr, None))
+                Expr::parse_with(&command.value, old).map(|_| (command.value.len(), old))
             }
             Keyword::EvalSet | Keyword::EvalMacro if constant => {
-                Expr::parse_prefix(&command.value, Dialect::of(self.world))
-                    .map(|(expr, end)| (expr, Some(end)))
+                Expr::parse_prefix(&command.value, new).map(|(_, end)| (end, new))
             }
             _ => {
                 self.quoting(line, command);
                 return;
             }
         };
-        match parsed {
-            Err(_) if self.quoting(line, command) => {}
+        let (end, dialect) = match parsed {
+            Ok(parsed) => parsed,
             Err(error) => {
-                let remark = command.value.find(b" #").map(|hash| (offset + hash + 1, line.text.len()));
-                let (at, fix) = match remark {
-                    Some(at) => (at, "put the remark on a line of its own"),
-                    None => (place(error.span), ""),
-                };
-                let fix = match fix {
-                    "" if !command.value.contains(&b'"') && command.value.len() < 80 => {
-                        format!("correct the expression; a text stands in quotes: \"{}\"", command.value)
-                    }
-                    "" if command.value.starts_with(b"\"") => {
-                        "a text has one pair of quotes; write \\\" for a quote within, strcat() joins texts"
-                            .to_owned()
-                    }
-                    "" => "correct the expression".to_owned(),
-                    fix => fix.to_owned(),
-                };
-                let message = format!("{error}; {} does nothing", command.keyword.name());
-                self.warn("expression", (line, at), message, fix);
-            }
-            Ok((_, end)) => {
-                let (text, dialect) = match end {
-                    None => (&command.value[..], Dialect::of(self.world).old()),
-                    Some(end) => (&command.value[..end], Dialect::of(self.world)),
-                };
-                self.single_quotes(line, command);
-                self.traps(line, text, offset, dialect);
-                if let Some(end) = end.filter(|&end| !trim(&command.value[end..]).is_empty()) {
-                    let at = (offset + end, line.text.len());
-                    let message = "reads as far as it parses, the rest is ignored without a word";
-                    self.warn("rest-ignored", (line, at), message, "remove it, or join it with an operator");
+                if !self.quoting(line, command) {
+                    self.no_expression(line, command, &error);
                 }
-                if let Some(target) = find_scope(&command.value, "target")
-                    && matches!(command.keyword, Keyword::EvalSet | Keyword::EvalMacro)
-                {
-                    let at = (offset + target, offset + target + 7);
-                    let message = "TARGET. is undefined here, there is one ad";
-                    self.warn("scope", (line, at), message, "write the attribute's name without 'TARGET.'");
-                }
+                return;
             }
+        };
+        let offset = command.value_at;
+        self.single_quotes(line, command);
+        self.traps(line, &command.value[..end], offset, dialect);
+        if !trim(&command.value[end..]).is_empty() {
+            let at = (offset + end, line.text.len());
+            let message = "reads as far as it parses, the rest is ignored without a word";
+            self.warn("rest-ignored", (line, at), message, "remove it, or join it with an operator");
         }
+        if let Some(target) = find_scope(&command.value, "target")
+            && matches!(command.keyword, Keyword::EvalSet | Keyword::EvalMacro)
+        {
+            let at = (offset + target, offset + target + 7);
+            let message = "TARGET. is undefined here, there is one ad";
+            self.warn("scope", (line, at), message, "write the attribute's name without 'TARGET.'");
+        }
+    }
+
+    fn no_expression(&mut self, line: &Line, command: &Command, error: &ParseError) {
+        let (offset, value) = (command.value_at, &command.value);
+        let (start, end) = (error.span.start as usize, error.span.end as usize);
+        let (at, fix) = match value.find(b" #") {
+            Some(hash) => {
+                ((offset + hash + 1, line.text.len()), "put the remark on a line of its own".to_owned())
+            }
+            None => ((offset + start, offset + end), said_right(value)),
+        };
+        let message = format!("{error}; {} does nothing", command.keyword.name());
+        self.warn("expression", (line, at), message, fix);
     }
 
     /// What an expression says that is rarely meant: `'a'` for a string, functions that do not exist. It stands at an
@@ -307,4 +298,17 @@ fn may_be_name(command: &Command) -> bool {
         at += 1 + usize::from(is_group);
     }
     pattern::is_attribute_name(&name)
+}
+
+/// What to write in place of a text that is no expression.
+fn said_right(value: &BString) -> String {
+    if !value.contains(&b'"') && value.len() < 80 {
+        return format!("correct the expression; a text stands in quotes: \"{value}\"");
+    }
+    match value.starts_with(b"\"") {
+        true => {
+            "a text has one pair of quotes; write \\\" for a quote within, strcat() joins texts".to_owned()
+        }
+        false => "correct the expression".to_owned(),
+    }
 }

@@ -1,22 +1,21 @@
 //! `--as shadow`: the access point's part for one job, and the helper that moves its files.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
 use super::super::common::{Problem, Session, Status};
 use super::control;
-use super::options::As;
+use super::options::{As, is_dash};
 use super::run::{Run, keep};
-use crate::classad::ClassAd;
 use crate::classad::format::long;
+use crate::classad::{ClassAd, Context, System};
 use crate::config::{ValueError, View};
 use crate::hook::Knobs;
 use crate::job::{HoldCode, JobStatus, attr};
@@ -231,7 +230,6 @@ impl Run<'_> {
         reactor: &mut Reactor,
         session: &Session,
     ) -> anyhow::Result<()> {
-        let is_dash = |name: &Option<OsString>| name.as_deref() == Some(OsStr::new("-"));
         if is_dash(&self.cli.job.job_stdout) || (self.as_tool && !is_dash(&self.cli.job.job_output_ad)) {
             return Ok(());
         }
@@ -267,14 +265,12 @@ impl Run<'_> {
 
     /// Whether a starter of the local universe missed the time at which its job was to begin.
     fn has_missed(&self, outcome: &shadow::Outcome) -> bool {
-        let code =
-            crate::classad::Context::new(&crate::classad::System).my(&outcome.ad).int("HoldReasonCode");
+        let code = in_ad(&outcome.ad).int("HoldReasonCode");
         self.cli.job.played_as == As::Local && code == Some(HoldCode::MissedDeferredExecutionTime as i64)
     }
 
     fn played_status(&self, outcome: &shadow::Outcome) -> Status {
-        let status =
-            crate::classad::Context::new(&crate::classad::System).my(&outcome.ad).int(attr::JOB_STATUS);
+        let status = in_ad(&outcome.ad).int(attr::JOB_STATUS);
         if outcome.timed_out {
             return Status::TimedOut;
         }
@@ -291,8 +287,13 @@ impl Run<'_> {
     }
 }
 
+/// What is evaluated in an ad, with this machine around it.
+fn in_ad(ad: &ClassAd) -> Context<'_> {
+    Context::new(&System).my(ad)
+}
+
 fn is_skipped(ad: &ClassAd) -> bool {
-    crate::classad::Context::new(&crate::classad::System).my(ad).boolean("DataflowJobSkipped") == Some(true)
+    in_ad(ad).boolean("DataflowJobSkipped") == Some(true)
 }
 
 /// What a starter of the local universe ends with when the job's time to begin has passed.
@@ -345,7 +346,7 @@ fn shadow_status(status: Option<i64>) -> u8 {
 /// A schedd runs nothing else itself than jobs of the local universe (`JICLocalSchedd::initJobInfo`), and mails their users.
 fn check_local(ad: &ClassAd, world: &dyn World, session: &Session) -> anyhow::Result<()> {
     const LOCAL: i64 = 12;
-    let int = |name: &str| crate::classad::Context::new(world).my(ad).int(name);
+    let int = |name: &str| Context::new(world).my(ad).int(name);
     match int(attr::JOB_UNIVERSE) {
         Some(LOCAL) => {}
         Some(other) => {
@@ -367,7 +368,7 @@ fn check_local(ad: &ClassAd, world: &dyn World, session: &Session) -> anyhow::Re
 
 /// The job as its log knows it.
 fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
-    let context = || crate::classad::Context::new(world).my(ad);
+    let context = || Context::new(world).my(ad);
     JobInfo {
         cluster: context().int(attr::CLUSTER_ID).unwrap_or(1),
         proc: context().int(attr::PROC_ID).unwrap_or(0),
@@ -378,8 +379,7 @@ fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
 
 /// Whether the queue has no more to do with the job: what it kept is removed then.
 fn is_over(ad: &ClassAd) -> bool {
-    let status = crate::classad::Context::new(&crate::classad::System).my(ad).int(attr::JOB_STATUS);
-    matches!(status, Some(JobStatus::COMPLETED | JobStatus::REMOVED))
+    matches!(in_ad(ad).int(attr::JOB_STATUS), Some(JobStatus::COMPLETED | JobStatus::REMOVED))
 }
 
 /// What the last run left for one that does not come goes with the directory that keeps it.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::super::common::{Problem, Session, Status, status_of};
 use super::capabilities;
-use super::options::{As, Cli, leading_number};
+use super::options::{As, Cli, is_dash, leading_number};
 use super::run::Run;
 use crate::config::version::{PLATFORM_LINE, VERSION_LINE};
 use crate::starter::EXCEPTION;
@@ -247,7 +247,6 @@ fn set_job_option(cli: &mut Cli, name: &str, value: OsString) -> anyhow::Result<
 /// What cannot go together.
 fn check(cli: &Cli, shadow: Option<&OsString>, any: bool) -> anyhow::Result<()> {
     let job = &cli.job;
-    let is_dash = |value: &Option<OsString>| value.as_deref() == Some(OsStr::new("-"));
     let problem = match shadow {
         _ if is_dash(&job.job_stdin) && is_dash(&job.job_input_ad) => {
             "standard input cannot be both the job's (-job-stdin) and that of its ad (-job-input-ad)"

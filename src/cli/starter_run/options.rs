@@ -1,6 +1,6 @@
 //! The command line of `htc-starter-run`, and what the slot runner says beside it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -288,4 +288,9 @@ pub(super) fn leading_number(text: &str) -> i64 {
         .position(|(at, c)| !(c.is_ascii_digit() || (at == 0 && (c == '-' || c == '+'))))
         .unwrap_or(text.len());
     text[..end].parse().unwrap_or(0)
+}
+
+/// Whether a file is our own standard input or output.
+pub(super) fn is_dash(name: &Option<OsString>) -> bool {
+    name.as_deref() == Some(OsStr::new("-"))
 }

@@ -13,7 +13,7 @@ use super::access_point::JobSetup;
 use super::configuration::load;
 use super::control;
 use super::job_ad;
-use super::options::{As, PRIVATE, leading_number};
+use super::options::{As, PRIVATE, is_dash, leading_number};
 use super::run::{Run, keep};
 use super::spool::Spool;
 use crate::classad::format::long;
@@ -223,7 +223,6 @@ impl Run<'_> {
 
     fn check_standard_files(&self) -> anyhow::Result<()> {
         let job = &self.cli.job;
-        let is_dash = |value: &Option<OsString>| value.as_deref() == Some(OsStr::new("-"));
         if is_dash(&job.job_stdin) && self.ad_path().is_some_and(|path| path == Path::new("-")) {
             return Err(Problem::usage("standard input cannot be both the job's and that of its ad")
                 .hint("give the ad with --ads FILE")
