@@ -180,7 +180,7 @@ impl View<'_> {
             rows.retain(|row| self.keeps(row, &world));
             let mut out = if self.common.watch.is_some() { b"\x1b[H\x1b[2J".to_vec() } else { Vec::new() };
             out.extend(self.shown(&rows, &world)?);
-            print_out(&out)?;
+            print_out(out)?;
             match self.common.watch {
                 Some(period) => std::thread::sleep(period),
                 None => return Ok(Status::Done),

@@ -32,7 +32,7 @@ impl<'a> AdStream<'a> {
     /// It cannot be read; with `strict` the first thing that is wrong in it.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
         let name = &self.name;
-        let record = self.reader.next_ad().map_err(|error| Problem::cannot_read(&name).caused_by(error))?;
+        let record = self.reader.next_ad().map_err(|error| Problem::cannot_read(name).caused_by(error))?;
         let Some(record) = record else { return Ok(None) };
         for error in &record.errors {
             let problem = malformed(error, name);
@@ -73,7 +73,7 @@ pub(crate) fn read_ads(
 pub(crate) fn refuse_malformed(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<()> {
     let mut reader = AdReader::new(text, None).exact(true).dialect(dialect);
     loop {
-        let record = reader.next_ad().map_err(|error| Problem::cannot_read(&name).caused_by(error))?;
+        let record = reader.next_ad().map_err(|error| Problem::cannot_read(name).caused_by(error))?;
         match record {
             None => return Ok(()),
             Some(record) => {

@@ -128,6 +128,6 @@ pub(super) fn table(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let rows = cli.output.rows(&slots)?;
     let painter = Painter::stdout(cli.output.color);
     let text = || render(&columns, slots.into_iter().map(Planned::cells), painter);
-    print_out(&rows.unwrap_or_else(text))?;
+    print_out(rows.unwrap_or_else(text))?;
     Ok(if broken { Status::No } else { Status::Done })
 }

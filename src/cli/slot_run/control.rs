@@ -77,7 +77,7 @@ pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Resu
         }),
         Verb::Drain(options) => {
             let answer = send((cli, session), drain(options))?;
-            print_out(&answer.request_id.map_or_else(String::new, |id| format!("{id}\n")))?;
+            print_out(answer.request_id.map_or_else(String::new, |id| format!("{id}\n")))?;
             return Ok(Status::Done);
         }
         Verb::Run | Verb::Ads { .. } | Verb::Simulate { .. } | Verb::Doctor | Verb::Explain { .. } => {
@@ -168,6 +168,6 @@ fn claimed((cli, session): (&Cli, &Session), answer: Answer) -> anyhow::Result<S
         session.say(told);
     }
     let names = || answer.slots.iter().map(|slot| format!("{}\n", slot.slot)).collect();
-    print_out(&cli.output.rows(&answer.slots)?.unwrap_or_else(names))?;
+    print_out(cli.output.rows(&answer.slots)?.unwrap_or_else(names))?;
     Ok(Status::Done)
 }

@@ -27,7 +27,7 @@ pub(super) fn doctor(cli: &Cli) -> anyhow::Result<Status> {
     let painter = Painter::stdout(cli.output.color);
     let lines = || checks.iter().map(|check| line(check, painter)).collect();
     let text: String = cli.output.rows(&checks)?.unwrap_or_else(lines);
-    print_out(&text)?;
+    print_out(text)?;
     if late {
         let text = "the time given with --timeout is over before all was looked at";
         return Err(Problem::new(Status::TimedOut, text).into());

@@ -372,7 +372,7 @@ fn compare(
         });
     }
     let text = || changes.iter().fold(heading.to_owned(), |text, change| text + &change.told());
-    print_out(&cli.output.rows(&changes)?.unwrap_or_else(text))?;
+    print_out(cli.output.rows(&changes)?.unwrap_or_else(text))?;
     Ok(if differs { Status::No } else { Status::Done })
 }
 

@@ -67,7 +67,7 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &SimulateOptions
     explain_silence(&ready, &mut played);
     if !pictures.take_standard_output() {
         let text = cli.output.rows(std::slice::from_ref(&played.summary))?;
-        print_out(&text.unwrap_or_else(|| report(&played.summary, Painter::stdout(cli.output.color))))?;
+        print_out(text.unwrap_or_else(|| report(&played.summary, Painter::stdout(cli.output.color))))?;
     }
     // What is known is told, whatever cannot be written.
     pictures.draw(&played)?;

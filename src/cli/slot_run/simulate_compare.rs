@@ -71,7 +71,7 @@ pub(super) fn compare(
         let text = readable((&one, &other), compared.first_difference.as_ref(), painter);
         heading(&cli.config.name(), file) + &text
     };
-    print_out(&cli.output.rows(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
+    print_out(cli.output.rows(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
     Ok(if differs { Status::No } else { Status::Done })
 }
 

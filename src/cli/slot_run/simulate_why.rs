@@ -78,7 +78,7 @@ fn of_job(cli: &Cli, ready: &Ready, play: Play, job: &str) -> anyhow::Result<Sta
     let mut never_run = if was_offered { Vec::new() } else { played.summary.never_run };
     never_run.retain(|never| Some(never.kind) == kind);
     let story = JobStory { job, happened: happened.collect(), never_run };
-    print_out(&cli.output.rows(std::slice::from_ref(&story))?.unwrap_or_else(|| job_text(&story)))?;
+    print_out(cli.output.rows(std::slice::from_ref(&story))?.unwrap_or_else(|| job_text(&story)))?;
     Ok(if was_offered { Status::Done } else { Status::No })
 }
 
@@ -207,7 +207,7 @@ fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -
         Changed { at, state: state.unwrap_or_default(), reason, decided }
     });
     let story = SlotStory { slot: slot.to_owned(), at: since, state, changes: changes.collect(), policy };
-    print_out(&cli.output.rows(std::slice::from_ref(&story))?.unwrap_or_else(|| slot_text(&story)))?;
+    print_out(cli.output.rows(std::slice::from_ref(&story))?.unwrap_or_else(|| slot_text(&story)))?;
     Ok(Status::Done)
 }
 

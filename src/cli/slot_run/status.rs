@@ -19,7 +19,7 @@ pub(super) fn show(
     ask: impl Fn() -> anyhow::Result<Answer>,
 ) -> anyhow::Result<()> {
     let slot = options.of.slot.as_deref();
-    let Some(pause) = options.watch else { return print_out(&page(cli, ask()?, slot)?) };
+    let Some(pause) = options.watch else { return print_out(page(cli, ask()?, slot)?) };
     let mut answer = ask()?;
     let mut first = true;
     loop {
@@ -29,7 +29,7 @@ pub(super) fn show(
             (false, false, false) => "\n",
             _ => "",
         };
-        print_out(&format!("{begin}{text}"))?;
+        print_out(format!("{begin}{text}"))?;
         first = false;
         std::thread::sleep(pause.max(Duration::from_millis(100)));
         answer = match ask() {

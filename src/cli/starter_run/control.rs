@@ -24,7 +24,7 @@ pub(super) fn ask(cli: &Cli, word: &str) -> anyhow::Result<Status> {
     }
     if let (Some(name), Some(state)) = (&reply.job, &reply.state) {
         let row = serde_json::json!({ "job": name, "state": state });
-        print_out(&cli.output.rows(&[row])?.unwrap_or_else(|| format!("{name} {state}\n")))?;
+        print_out(cli.output.rows(&[row])?.unwrap_or_else(|| format!("{name} {state}\n")))?;
     }
     Ok(Status::Done)
 }

@@ -78,7 +78,7 @@ fn one_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> 
 }
 
 fn first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
-    let record = reader.next_ad().with_context(|| Problem::cannot_read(&name))?;
+    let record = reader.next_ad().with_context(|| Problem::cannot_read(name))?;
     let Some(record) = record else {
         return Err(Problem::unreadable(format!("{name}: {none}: there is nothing in it")).into());
     };
