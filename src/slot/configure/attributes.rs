@@ -4,10 +4,10 @@ use bstr::BString;
 
 use super::knobs::Knobs;
 use crate::classad::{ClassAd, Expr};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 
 /// Puts them into `ad`. `id` is the slot's id string; a dynamic slot uses its parent's.
-pub(super) fn publish(knobs: &Knobs<'_>, global: &Knobs<'_>, quirks: Quirks, id: &str, ad: &mut ClassAd) {
+pub(super) fn publish(knobs: &Knobs<'_>, global: &Knobs<'_>, id: &str, ad: &mut ClassAd) {
     // First, for all slots alike, what the global lists say (`config_fill_ad`), of which STARTD_EXPRS is the old name.
     for name in ["STARTD_ATTRS", "STARTD_EXPRS", "SYSTEM_STARTD_ATTRS"]
         .into_iter()
@@ -18,7 +18,7 @@ pub(super) fn publish(knobs: &Knobs<'_>, global: &Knobs<'_>, quirks: Quirks, id:
     // Then with the slot's own values; its type's list takes the place of the global one.
     let id = id.split('_').next().unwrap_or(id);
     let mut names = knobs.words("STARTD_ATTRS");
-    if !quirks.has(Quirk::TypeAttrsHideSlotValues) {
+    if !knobs.has(Quirk::TypeAttrsHideSlotValues) {
         names.extend(global.words("STARTD_ATTRS"));
     }
     names.extend(knobs.words(&format!("{id}_STARTD_ATTRS")));

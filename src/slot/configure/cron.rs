@@ -6,17 +6,16 @@ use bstr::ByteSlice;
 
 use super::knobs::Knobs;
 use crate::classad::ClassAd;
-use crate::config::View;
 use crate::hook::cron_job::{CronJob, CronManager};
-use crate::quirks::Quirks;
 use crate::slot::settings::{BenchmarkSettings, CronSettings};
 use crate::world::World;
 
 /// The jobs of a manager; one that cannot be used is skipped with a warning.
-fn usable(manager: CronManager, global: &Knobs<'_>, view: &View<'_>, quirks: Quirks) -> Vec<CronJob> {
+fn usable(manager: CronManager, global: &Knobs<'_>) -> Vec<CronJob> {
+    let view = global.view();
     let mut jobs = Vec::new();
     for name in manager.names(view) {
-        match CronJob::read(manager, &name, view, quirks) {
+        match CronJob::read(manager, &name, view, global.quirks()) {
             Ok(job) => {
                 job.warnings.iter().for_each(|warning| global.warn(warning.clone()));
                 jobs.push(job);
@@ -28,14 +27,9 @@ fn usable(manager: CronManager, global: &Knobs<'_>, view: &View<'_>, quirks: Qui
 }
 
 /// The benchmarks. One whose program is not there is left out: Mips and KFlops stay undefined then.
-pub(super) fn benchmarks(
-    global: &Knobs<'_>,
-    view: &View<'_>,
-    world: &dyn World,
-    quirks: Quirks,
-) -> BenchmarkSettings {
+pub(super) fn benchmarks(global: &Knobs<'_>, world: &dyn World) -> BenchmarkSettings {
     let manager = CronManager::Benchmarks;
-    let mut jobs = usable(manager, global, view, quirks);
+    let mut jobs = usable(manager, global);
     let mut missing = Vec::new();
     jobs.retain(|job| {
         let is_there = world.may_execute(&job.executable.to_path_lossy());
@@ -49,21 +43,21 @@ pub(super) fn benchmarks(
         global
             .warn(format!("no program to be executed: {}: these benchmarks are not run", missing.join(", ")));
     }
-    BenchmarkSettings { jobs, max_load: manager.max_load(view) }
+    BenchmarkSettings { jobs, max_load: manager.max_load(global.view()) }
 }
 
 /// Reads the jobs. `daemon_ad` is what CONDITION sees.
-pub(super) fn jobs(global: &Knobs<'_>, view: &View<'_>, quirks: Quirks, daemon_ad: ClassAd) -> CronSettings {
+pub(super) fn jobs(global: &Knobs<'_>, daemon_ad: ClassAd) -> CronSettings {
     let manager = CronManager::Startd;
-    let jobs = usable(manager, global, view, quirks);
-    let (auto_publish, unknown) = manager.auto_publish(view);
+    let jobs = usable(manager, global);
+    let (auto_publish, unknown) = manager.auto_publish(global.view());
     if let Some(word) = unknown {
         global.warn(format!("{}_AUTOPUBLISH = {word} means nothing; it counts as Never", manager.prefix()));
     }
     let keeps_seconds = global.boolean("ADVERTISE_CMR_UPTIME_SECONDS", false);
     CronSettings {
         jobs,
-        max_load: manager.max_load(view),
+        max_load: manager.max_load(global.view()),
         auto_publish,
         keeps_seconds,
         daemon_ad: Arc::new(daemon_ad),

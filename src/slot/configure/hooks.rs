@@ -6,7 +6,6 @@ use bstr::{BString, ByteSlice};
 
 use super::knobs::Knobs;
 use crate::hook::{HookType, keyword, path_check};
-use crate::quirks::Quirks;
 use crate::slot::settings::SlotHooks;
 use crate::world::World;
 
@@ -44,11 +43,10 @@ impl crate::hook::Knobs for InLog<'_> {
 pub(super) fn of_slot(
     knobs: &Knobs<'_>,
     world: &dyn World,
-    quirks: Quirks,
     id: &str,
     parent: Option<&str>,
 ) -> Option<SlotHooks> {
-    let keyword = keyword::startd(id, parent, knobs, quirks).keyword?;
+    let keyword = keyword::startd(id, parent, knobs, knobs.quirks()).keyword?;
     let in_log = InLog { knobs, log: knobs.text("LOG").unwrap_or_default() };
     let path = |hook: HookType| -> Option<PathBuf> {
         match path_check::configured(world, &in_log, &keyword, hook) {

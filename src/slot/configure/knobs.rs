@@ -7,6 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::{Dialect, Expr};
 use crate::config::{Setting, ValueError, View};
+use crate::quirks::{Quirk, Quirks};
 
 /// Why no slots can be made of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,11 +34,27 @@ pub enum ConfigureError {
 pub(super) struct Knobs<'a> {
     view: View<'a>,
     warnings: &'a RefCell<Vec<String>>,
+    quirks: Quirks,
 }
 
 impl<'a> Knobs<'a> {
-    pub(super) fn new(view: View<'a>, warnings: &'a RefCell<Vec<String>>) -> Self {
-        Knobs { view, warnings }
+    pub(super) fn new(view: View<'a>, warnings: &'a RefCell<Vec<String>>, quirks: Quirks) -> Self {
+        Knobs { view, warnings, quirks }
+    }
+
+    /// The values themselves.
+    pub(super) fn view(&self) -> &View<'a> {
+        &self.view
+    }
+
+    /// Which behaviour is wanted where 25.14 and its manual differ.
+    pub(super) fn quirks(&self) -> Quirks {
+        self.quirks
+    }
+
+    /// Whether 25.14's own behaviour is wanted.
+    pub(super) fn has(&self, quirk: Quirk) -> bool {
+        self.quirks.has(quirk)
     }
 
     /// What the configuration is evaluated in.

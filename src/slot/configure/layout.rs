@@ -1,7 +1,7 @@
 //! How many slots of which type (`slot_builder.cpp` initTypes, countTypes).
 
 use super::knobs::{ConfigureError, Knobs};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::slot::layout::{FailureMode, LaidOut, SlotType, bind, lay_out};
 use crate::slot::resources::Amounts;
 use crate::slot::settings::{Broken, SlotKind};
@@ -23,10 +23,9 @@ pub(super) fn plan(
     knobs: &Knobs<'_>,
     machine: &Amounts,
     no_execute: Option<&str>,
-    quirks: Quirks,
 ) -> Result<Vec<Planned>, ConfigureError> {
     let mode = failure_mode(knobs);
-    let mut types = types(knobs, machine, mode, quirks)?;
+    let mut types = types(knobs, machine, mode)?;
     if let (Some(reason), FailureMode::Abort) = (no_execute, mode) {
         return Err(ConfigureError::Layout(reason.to_owned()));
     }
@@ -35,7 +34,7 @@ pub(super) fn plan(
         types.clear();
     }
     let mut layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
-    let world = knobs.world();
+    let (world, quirks) = (knobs.world(), knobs.quirks());
     bind(&mut layout, machine, &types, &|devices, index, wanted| devices.fits(index, wanted, world, quirks));
     if mode == FailureMode::Abort
         && let Some(broken) = layout.slots.iter().find_map(|slot| slot.broken.as_ref())
@@ -65,12 +64,7 @@ pub(super) fn plan(
 }
 
 /// The types of slots that there are to be, and how many of each.
-fn types(
-    knobs: &Knobs<'_>,
-    machine: &Amounts,
-    mode: FailureMode,
-    quirks: Quirks,
-) -> Result<Vec<SlotType>, ConfigureError> {
+fn types(knobs: &Knobs<'_>, machine: &Amounts, mode: FailureMode) -> Result<Vec<SlotType>, ConfigureError> {
     for knob in ["SLOT_TYPE_0", "NUM_SLOTS_TYPE_0"] {
         if knobs.text(knob).is_some() {
             let error = knobs.error(knob, "type 0 stands for slots without a type and cannot be defined");
@@ -87,12 +81,12 @@ fn types(
         if count <= 0 {
             continue;
         }
-        match shares(knobs, id, &tags, quirks) {
+        match shares(knobs, id, &tags) {
             Ok(shares) => {
                 types.push(SlotType { id, shares, count: at_most(count), backfill: backfill(knobs, id) })
             }
             Err(error) if mode == FailureMode::Abort || mode == FailureMode::Clear => return Err(error),
-            Err(error) if quirks.has(Quirk::SlotTypeUnmade) => {
+            Err(error) if knobs.has(Quirk::SlotTypeUnmade) => {
                 knobs.warn(format!("{error}; there will be no slot of this type"));
             }
             Err(error) => return Err(error),
@@ -127,10 +121,10 @@ fn backfill(knobs: &Knobs<'_>, id: u32) -> bool {
     knobs.boolean(&format!("SLOT_TYPE_{id}_BACKFILL"), false)
 }
 
-fn shares(knobs: &Knobs<'_>, id: u32, tags: &[String], quirks: Quirks) -> Result<Shares, ConfigureError> {
+fn shares(knobs: &Knobs<'_>, id: u32, tags: &[String]) -> Result<Shares, ConfigureError> {
     let knob = format!("SLOT_TYPE_{id}");
     let text = knobs.string(&knob).unwrap_or_default();
-    Shares::parse(&text, tags, quirks).map_err(|error| {
+    Shares::parse(&text, tags, knobs.quirks()).map_err(|error| {
         let line = text.replace('\n', " ");
         let width = error.span.len().max(1);
         let caret = format!("{}{}", " ".repeat(text[..error.span.start].chars().count()), "^".repeat(width));

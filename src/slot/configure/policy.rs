@@ -50,29 +50,25 @@ const OF_VM: [&str; 6] =
 pub fn policy_of(slot: View<'_>, global: View<'_>, quirks: Quirks) -> Result<ClassAd, ConfigureError> {
     let warnings = RefCell::default();
     let mut ad = ClassAd::new();
-    publish(&Knobs::new(slot, &warnings), &Knobs::new(global, &warnings), quirks, &mut ad)?;
+    let of = |view| Knobs::new(view, &warnings, quirks);
+    publish(&of(slot), &of(global), &mut ad)?;
     Ok(ad)
 }
 
 /// START as an expression. One that does not parse is an error with its place, or silently `error` in 25.14.
-pub(super) fn start(knobs: &Knobs<'_>, quirks: Quirks) -> Result<Expr, ConfigureError> {
+pub(super) fn start(knobs: &Knobs<'_>) -> Result<Expr, ConfigureError> {
     match knobs.parsed("START") {
         Ok(expr) => Ok(expr.unwrap_or_else(|| Expr::literal(Value::Bool(true)))),
-        Err(_) if quirks.has(Quirk::StartSyntaxSilent) => Ok(Expr::literal(Value::Error)),
+        Err(_) if knobs.has(Quirk::StartSyntaxSilent) => Ok(Expr::literal(Value::Error)),
         Err(error) => Err(error),
     }
 }
 
 /// Puts the policy of one slot into its internal ad.
-pub(super) fn publish(
-    knobs: &Knobs<'_>,
-    global: &Knobs<'_>,
-    quirks: Quirks,
-    ad: &mut ClassAd,
-) -> Result<(), ConfigureError> {
+pub(super) fn publish(knobs: &Knobs<'_>, global: &Knobs<'_>, ad: &mut ClassAd) -> Result<(), ConfigureError> {
     // One that does not parse gets into the ad with Requirements only, which spells it otherwise.
     let name = if knobs.parsed("START").is_ok() { "START" } else { "Start" };
-    ad.insert(name, start(knobs, quirks)?);
+    ad.insert(name, start(knobs)?);
     for (name, default) in EXPRESSIONS {
         // A value of the slot's type that does not parse leaves the global one.
         let expr = knobs.expr(name).or_else(|| global.expr(name));
@@ -83,14 +79,14 @@ pub(super) fn publish(
     }
     let vacate = knobs.parsed("MachineMaxVacateTime")?;
     ad.insert("MachineMaxVacateTime", vacate.unwrap_or_else(|| Expr::literal(Value::Int(600))));
-    if !quirks.has(Quirk::VmPolicyKnobsDead) {
+    if !knobs.has(Quirk::VmPolicyKnobsDead) {
         for name in OF_VM {
             if let Some(expr) = knobs.expr(name) {
                 ad.insert(name, expr);
             }
         }
     }
-    ad.insert("IsOwner", is_owner(knobs, global, quirks));
+    ad.insert("IsOwner", is_owner(knobs, global));
     // The knob is SLOT_WEIGHT: one that is named as the attribute has no effect.
     let weight = knobs.parsed("SLOT_WEIGHT")?.or_else(|| Expr::parse(b"Cpus").ok());
     if let Some(weight) = weight {
@@ -102,8 +98,8 @@ pub(super) fn publish(
 }
 
 /// IsOwner is tried first; of the slot's type 25.14 knows that name only (p45).
-fn is_owner(knobs: &Knobs<'_>, global: &Knobs<'_>, quirks: Quirks) -> Expr {
-    let by_type = if quirks.has(Quirk::SlotTypeIsOwnerIgnored) { global } else { knobs };
+fn is_owner(knobs: &Knobs<'_>, global: &Knobs<'_>) -> Expr {
+    let by_type = if knobs.has(Quirk::SlotTypeIsOwnerIgnored) { global } else { knobs };
     let expr = knobs.expr("IsOwner").or_else(|| by_type.expr("IS_OWNER"));
     expr.or_else(|| Expr::parse(b"(START =?= False)").ok())
         .unwrap_or_else(|| Expr::literal(Value::Bool(false)))

@@ -11,7 +11,7 @@ use super::knobs::{ConfigureError, Knobs};
 use super::machine::Surroundings;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::slot::devices::{Devices, Nesting, take_properties};
 use crate::slot::resources::{Amounts, Custom};
 use crate::world::World;
@@ -35,13 +35,12 @@ pub(super) fn totals(
     knobs: &Knobs<'_>,
     names: &[String],
     around: &Surroundings,
-    quirks: Quirks,
 ) -> Result<Totals, ConfigureError> {
     let cpus = match knobs.int_if_set("NUM_CPUS")? {
         Some(cpus) => cpus,
         None => knobs.int("DETECTED_CPUS_LIMIT", knobs.int("DETECTED_CPUS", 1)),
     };
-    if cpus <= 0 && !quirks.has(Quirk::NumCpusZero) {
+    if cpus <= 0 && !knobs.has(Quirk::NumCpusZero) {
         return Err(knobs.error("NUM_CPUS", format!("{cpus} processors are no machine; set it to 1 or more")));
     }
     let memory = match knobs.int_if_set("MEMORY")? {
@@ -62,7 +61,7 @@ pub(super) fn totals(
     let mut published = ClassAd::new();
     let mut custom = Vec::new();
     for tag in tags(knobs, names, around)? {
-        custom.push(resource(knobs, &tag, around, quirks, &mut published)?);
+        custom.push(resource(knobs, &tag, around, &mut published)?);
     }
     if !custom.iter().any(|one| one.tag.eq_ignore_ascii_case("GPUs"))
         && !names.iter().any(|name| name.eq_ignore_ascii_case("MACHINE_RESOURCE_GPUS"))
@@ -149,7 +148,6 @@ fn resource(
     knobs: &Knobs<'_>,
     tag: &str,
     around: &Surroundings,
-    quirks: Quirks,
     published: &mut ClassAd,
 ) -> Result<Custom, ConfigureError> {
     let found = match inventory(knobs, tag, around)? {
@@ -163,7 +161,7 @@ fn resource(
             if text.contains('\n') { of_ad(knobs, &text, tag) } else { of_text(knobs, &text, tag) }
         }
     };
-    Ok(made_of(knobs, tag, found, quirks, published))
+    Ok(made_of(knobs, tag, found, published))
 }
 
 /// What was found of a resource.
@@ -341,17 +339,17 @@ fn discovery(knobs: &Knobs<'_>) -> Option<BString> {
 }
 
 /// Takes off what is off line, and publishes the numbers of the machine.
-fn made_of(knobs: &Knobs<'_>, tag: &str, found: Found, quirks: Quirks, published: &mut ClassAd) -> Custom {
+fn made_of(knobs: &Knobs<'_>, tag: &str, found: Found, published: &mut ClassAd) -> Custom {
     let Found { mut quantity, ids, offline, offline_ids, properties, ad, shared } = found;
     let mut off: BTreeSet<String> = ids.iter().filter(|id| offline_ids.contains(id)).cloned().collect();
     if ids.is_empty() {
         quantity -= offline;
-    } else if offline_ids.is_empty() && !quirks.has(Quirk::OfflineBelowZero) {
+    } else if offline_ids.is_empty() && !knobs.has(Quirk::OfflineBelowZero) {
         // A number does nothing in 25.14 where there are ids.
         let keep = ids.len().saturating_sub(offline.max(0.0) as usize);
         off.extend(ids.iter().skip(keep).cloned());
     }
-    if quantity < 0.0 && !quirks.has(Quirk::OfflineBelowZero) {
+    if quantity < 0.0 && !knobs.has(Quirk::OfflineBelowZero) {
         knobs.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} takes off more than there is: 0 is left"));
         quantity = 0.0;
     }

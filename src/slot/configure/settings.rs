@@ -43,11 +43,11 @@ pub fn configure(
     ends: Limits,
 ) -> Result<Configured, ConfigureError> {
     let warnings = RefCell::new(Vec::new());
-    let global = Knobs::new(config.view(world), &warnings);
-    let names: Vec<String> = config.view(world).names().map(|name| name.to_string()).collect();
-    let totals = resources::totals(&global, &names, around, quirks)?;
+    let global = Knobs::new(config.view(world), &warnings, quirks);
+    let names: Vec<String> = global.view().names().map(|name| name.to_string()).collect();
+    let totals = resources::totals(&global, &names, around)?;
     let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
-    let planned = layout::plan(&global, &totals.amounts, around.no_execute.as_deref(), quirks)?;
+    let planned = layout::plan(&global, &totals.amounts, around.no_execute.as_deref())?;
 
     let common = machine_ad(&global, world, around, (&totals, &tags))?;
     let host = common.string("Machine").map(ToString::to_string).unwrap_or_default();
@@ -59,9 +59,9 @@ pub fn configure(
         slots.push(maker.slot(number, planned)?);
     }
     let mut daemon_ad = common.clone();
-    attributes::publish(&global, &global, quirks, "", &mut daemon_ad);
+    attributes::publish(&global, &global, "", &mut daemon_ad);
     daemon_ad.set("Name", host.as_str());
-    let cron = cron::jobs(&global, &config.view(world), quirks, daemon_ad);
+    let cron = cron::jobs(&global, daemon_ad);
     let mut common_dynamic = ClassAd::new();
     machine::constant(around.adapter.as_ref(), &mut common_dynamic);
     let power = power(&global, &slots, around, &ends);
@@ -69,7 +69,7 @@ pub fn configure(
     let seconds = |name: &str, default: i64| {
         Duration::from_secs(u64::try_from(global.int(name, default).max(0)).unwrap_or(0))
     };
-    let backfill = backfill(&global, quirks);
+    let backfill = backfill(&global);
     if backfill.is_some() {
         odd::backfill(&global, &slots);
     }
@@ -102,7 +102,7 @@ pub fn configure(
         common_dynamic,
         power,
         cron,
-        benchmarks: cron::benchmarks(&global, &config.view(world), world, quirks),
+        benchmarks: cron::benchmarks(&global, world),
         image_cache: image_cache(&global),
         backfill,
         noclaim_shutdown: Some(global.int("STARTD_NOCLAIM_SHUTDOWN", 0)).filter(|limit| *limit > 0),
@@ -174,7 +174,7 @@ fn daemon_name(name: Option<String>, full_host: String, host: &str) -> String {
 }
 
 /// ENABLE_BACKFILL and BACKFILL_SYSTEM (`ResMgr::backfillMgrConfig`).
-fn backfill(global: &Knobs<'_>, quirks: Quirks) -> Option<Backfilling> {
+fn backfill(global: &Knobs<'_>) -> Option<Backfilling> {
     if !global.boolean("ENABLE_BACKFILL", false) {
         return None;
     }
@@ -190,7 +190,7 @@ fn backfill(global: &Knobs<'_>, quirks: Quirks) -> Option<Backfilling> {
                 ));
                 return None;
             }
-            Some(Backfilling { dead: quirks.has(Quirk::BackfillDead) })
+            Some(Backfilling { dead: global.has(Quirk::BackfillDead) })
         }
         Some(system) => {
             global.warn(format!(
@@ -219,11 +219,11 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn slot(&self, number: u32, planned: layout::Planned) -> Result<SlotPlan, ConfigureError> {
         let layout::Planned { laid_out, kind, prefix } = planned;
-        let (quirks, type_id) = (self.quirks, laid_out.type_id);
+        let type_id = laid_out.type_id;
         let id = format!("{prefix}{number}");
         let view = self.config.for_slot((type_id > 0).then_some(type_id), self.world);
-        let knobs = Knobs::new(view, self.warnings);
-        let global = Knobs::new(self.config.view(self.world), self.warnings);
+        let knobs = Knobs::new(view, self.warnings, self.quirks);
+        let global = Knobs::new(self.config.view(self.world), self.warnings, self.quirks);
 
         let consumption = kind == SlotKind::Partitionable && knobs.boolean("CONSUMPTION_POLICY", false);
         let mut statics = self.common.clone();
@@ -232,11 +232,11 @@ impl Maker<'_> {
         if consumption {
             limits::consumption(&knobs, self.tags, &mut statics)?;
         }
-        attributes::publish(&knobs, &global, quirks, &id, &mut statics);
+        attributes::publish(&knobs, &global, &id, &mut statics);
         publish_kind(&laid_out, (number, kind), &mut statics);
         let mut internal = ClassAd::new();
-        policy::publish(&knobs, &global, quirks, &mut internal)?;
-        let start = policy::start(&knobs, quirks)?;
+        policy::publish(&knobs, &global, &mut internal)?;
+        let start = policy::start(&knobs)?;
         let network = self.common.literal("HasJobNetworking") != Some(Value::Bool(false));
         let limited = limits::Limited { tags: self.tags, consumption, network };
         let requirements = limits::requirements(&knobs, kind, &start, limited, &mut internal)?;
@@ -255,8 +255,7 @@ impl Maker<'_> {
         internal.insert("Requirements", requirements.whole.clone());
         internal.insert("WithinResourceLimits", requirements.limits.clone());
 
-        let hooks_of =
-            |id: &str, parent: Option<&str>| hooks::of_slot(&knobs, self.world, quirks, id, parent);
+        let hooks_of = |id: &str, parent: Option<&str>| hooks::of_slot(&knobs, self.world, id, parent);
         let (child_hooks, child_default) = match kind {
             SlotKind::Partitionable => {
                 let child = |sub: u32| {
