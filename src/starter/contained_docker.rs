@@ -6,6 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::action::{Account, Action, File, JobProcess, Notice};
 use super::container::{self, ContainerState, DockerNames, docker_fits};
+use super::environment::Publication;
 use super::event::FamilyUsage;
 use super::exception::EXCEPTION;
 use super::failure::{StartFailure, hold_code};
@@ -18,12 +19,31 @@ use crate::classad::{ClassAd, Context, format::long};
 use crate::job::attr;
 use crate::process::Exit;
 use crate::quirks::Quirk;
-use crate::text::environment::Environment;
 use crate::time::Now;
 use crate::transfer::url;
 
 /// How often the state of an ended container is asked for, a second apart.
 const TRIES: u32 = 20;
+
+/// The words of the job inside of the container.
+fn inside(about: &Publication<'_>) -> Result<Vec<BString>, StartFailure> {
+    let job = || about.in_job();
+    let command = job().string(attr::CMD).unwrap_or_default();
+    let sent = job().boolean("TransferExecutable").unwrap_or(true);
+    // What was sent lies where the container begins, whatever it was called before.
+    let mut words = vec![match about.job.transfers && sent {
+        true => [b"./", url::base_name(&command)].concat().into(),
+        false => command,
+    }];
+    words.extend(process::argument_list(about.ad, "", about.world).map_err(|error| {
+        StartFailure::silent(format!("Failed to read job arguments from job ad: '{error}'."))
+    })?);
+    // Something that sleeps as long as a person may work in it.
+    if job().boolean("InteractiveJob").unwrap_or(false) {
+        words.push("86400".into());
+    }
+    Ok(words)
+}
 
 impl Starter<'_> {
     /// The container is planned and made. Failures before event 001 are the starter's, those after it the container's; by
@@ -32,30 +52,15 @@ impl Starter<'_> {
         let Some(names) = self.container.names().cloned() else { return };
         let own = self.setup.own_environment.clone();
         let prepared = self.with_inputs(now, |inputs| {
-            let about = inputs.about;
-            let string = |name: &str| Context::new(about.world).my(about.ad).string(name);
-            let command = string(attr::CMD).unwrap_or_default();
-            let sent = Context::new(about.world).my(about.ad).boolean("TransferExecutable").unwrap_or(true);
-            // What was sent lies where the container begins, whatever it was called before.
-            let mut words = vec![match about.job.transfers && sent {
-                true => [b"./", url::base_name(&command)].concat().into(),
-                false => command,
-            }];
-            words.extend(process::argument_list(about.ad, "", about.world).map_err(|error| {
-                StartFailure::silent(format!("Failed to read job arguments from job ad: '{error}'."))
-            })?);
-            // Something that sleeps as long as a person may work in it.
-            if Context::new(about.world).my(about.ad).boolean("InteractiveJob").unwrap_or(false) {
-                words.push("86400".into());
-            }
-            let mut environment = about.job_environment(&own)?;
+            let words = inside(inputs.about)?;
+            let mut environment = inputs.about.job_environment(&own)?;
             if pulled {
                 // The job is among the starter's by then, without a process.
                 environment.set("_CONDOR_JOB_PIDS", "-1");
             }
             Ok((words, environment))
         });
-        let (words, environment): (Vec<BString>, Environment) = match prepared {
+        let (words, environment) = match prepared {
             Some(Ok(prepared)) => prepared,
             Some(Err(failure)) => return self.launch_failed(now, pulled, failure, out),
             None => return,

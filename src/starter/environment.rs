@@ -57,7 +57,17 @@ pub struct Publication<'a> {
     pub world: &'a dyn World,
 }
 
-impl Publication<'_> {
+impl<'a> Publication<'a> {
+    /// What is asked of the job's ad.
+    pub(super) fn in_job(&self) -> Context<'a> {
+        Context::new(self.world).my(self.ad)
+    }
+
+    /// What is asked of the slot's.
+    pub(super) fn in_slot(&self) -> Context<'a> {
+        Context::new(self.world).my(self.machine)
+    }
+
     /// Puts the published variables over those in `environment`.
     pub fn publish(&self, environment: &mut Environment) {
         let settings = self.settings;
@@ -80,7 +90,7 @@ impl Publication<'_> {
                 None => {}
             }
         }
-        let context = Context::new(self.world).my(self.ad);
+        let context = self.in_job();
         if let Some(proxy) = context.string("x509userproxy") {
             let proxy = if proxy.starts_with(b"/") { proxy } else { below(&self.job.iwd, &proxy) };
             set("X509_USER_PROXY", proxy);
@@ -128,7 +138,7 @@ impl Publication<'_> {
 
     /// The number of processors for programs with threads, where the job has not said it itself.
     fn publish_threads(&self, environment: &mut Environment) {
-        let cpus = Context::new(self.world).my(self.machine).int(attr::CPUS).unwrap_or(0);
+        let cpus = self.in_slot().int(attr::CPUS).unwrap_or(0);
         if cpus <= 0 {
             return;
         }
@@ -149,7 +159,7 @@ impl Publication<'_> {
 
     /// The ids of resources that are assigned to the slot, GPUs above all.
     fn publish_assigned(&self, environment: &mut Environment) {
-        let machine = Context::new(self.world).my(self.machine);
+        let machine = self.in_slot();
         let Some(resources) = machine.string("MachineResources") else { return };
         let mut gpus = false;
         for resource in list::split(&resources) {
@@ -173,7 +183,7 @@ impl Publication<'_> {
 
     /// `NVIDIA_VISIBLE_DEVICES` from the devices' own ids.
     fn publish_nvidia(&self, environment: &mut Environment) {
-        let machine = Context::new(self.world).my(self.machine);
+        let machine = self.in_slot();
         let text = |expression: &str| {
             let value = machine.eval(
                 &crate::classad::Expr::parse_with(expression.as_bytes(), Dialect::of(self.world)).ok()?,

@@ -22,7 +22,7 @@ pub(super) enum NoString {
 }
 
 fn context<'a>(about: &Publication<'a>) -> Context<'a> {
-    Context::new(about.world).my(about.machine).target(about.ad)
+    about.in_slot().target(about.ad)
 }
 
 /// A truth value (`param_boolean` with both ads).

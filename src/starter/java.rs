@@ -11,7 +11,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::environment::Publication;
 use super::failure::StartFailure;
 use super::process::argument_list;
-use crate::classad::{ClassAd, Context};
+use crate::classad::ClassAd;
 use crate::job::attr;
 use crate::process::Exit;
 use crate::text::{arguments, list};
@@ -34,7 +34,7 @@ const EXCEPTION_SIGNAL: i32 = 15;
 /// # Errors
 /// No JAVA, or arguments that cannot be read: nobody is told of these in 25.14.
 pub(super) fn command(about: &Publication<'_>) -> Result<Vec<BString>, StartFailure> {
-    let job = || Context::new(about.world).my(about.ad);
+    let job = || about.in_job();
     let scratch = about.scratch.as_os_str().as_bytes().as_bstr();
     let not_configured = |why: &str| StartFailure::silent(format!("{why}JavaProc: Java is not configured!"));
     let mut line = match about.settings.java.line(&jars(about, scratch)) {
@@ -64,7 +64,7 @@ pub(super) fn command(about: &Publication<'_>) -> Result<Vec<BString>, StartFail
 
 /// The job's own archives: as they are, or as they lie in the scratch directory.
 fn jars(about: &Publication<'_>, scratch: &BStr) -> Vec<BString> {
-    let names = Context::new(about.world).my(about.ad).string("JarFiles").unwrap_or_default();
+    let names = about.in_job().string("JarFiles").unwrap_or_default();
     list::split(&names)
         .map(|name| match about.job.transfers {
             true => [scratch.as_bytes(), b"/", url::base_name(name)].concat().into(),

@@ -12,7 +12,7 @@ use super::expression::{self, shown};
 use super::failure::StartFailure;
 use super::nvidia::nvidia_devices;
 use super::settings::groups::{HARD, LOCAL, LOW, NO_SWAP};
-use crate::classad::{Context, Dialect, Expr};
+use crate::classad::{Dialect, Expr};
 use crate::config::Setting;
 use crate::job::attr;
 use crate::process::GroupSpec;
@@ -65,7 +65,7 @@ pub struct GroupLimit {
 /// What is to be made for this job. `available`: why there can be no groups here, if that is known beforehand.
 pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupPlan {
     let knobs = &about.settings.groups;
-    let job = |name: &str| Context::new(about.world).my(about.ad).int(name);
+    let job = |name: &str| about.in_job().int(name);
     let mut plan = GroupPlan {
         asked: knobs.asked || job(attr::REQUEST_MEMORY).is_some(),
         polling: knobs.polling,
@@ -132,7 +132,7 @@ fn names(about: &Publication<'_>) -> (String, String) {
     let execute =
         about.settings.execute.as_ref().map_or("EXECUTE_UNKNOWN".into(), |path| path.to_string_lossy());
     let pid = about.starter_pid.to_string();
-    let slot = Context::new(about.world).my(about.machine).string("Name").filter(|name| !name.is_empty());
+    let slot = about.in_slot().string("Name").filter(|name| !name.is_empty());
     let slot = slot.map_or_else(|| pid.clone(), |name| name.to_string());
     let name = format!("{execute}_{slot}").replace(['/', '\0', '\n'], "_");
     // A directory's name has 255 bytes, and `.slice` follows.
@@ -184,8 +184,8 @@ fn positive(mib: i64) -> Option<u64> {
 /// How many MiB the job was given, and by what.
 fn memory_given(about: &Publication<'_>, plan: &mut GroupPlan) -> (i64, &'static str) {
     let knobs = &about.settings.groups;
-    let of_slot = Context::new(about.world).my(about.machine).int(attr::MEMORY);
-    let of_job = Context::new(about.world).my(about.ad).int(attr::REQUEST_MEMORY);
+    let of_slot = about.in_slot().int(attr::MEMORY);
+    let of_job = about.in_job().int(attr::REQUEST_MEMORY);
     let by_request = knobs.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited);
     match (of_slot, of_job) {
         (Some(mib), _) => (mib, "Memory of the slot"),
@@ -252,8 +252,8 @@ impl GroupPlan {
 }
 
 fn processors(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
-    let of_slot = Context::new(about.world).my(about.machine).int(attr::CPUS);
-    let of_job = || Context::new(about.world).my(about.ad).int(attr::REQUEST_CPUS);
+    let of_slot = about.in_slot().int(attr::CPUS);
+    let of_job = || about.in_job().int(attr::REQUEST_CPUS);
     let by_request = about.settings.groups.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited);
     let (cpus, because) = match of_slot {
         Some(cpus) => (cpus, "Cpus of the slot"),
@@ -276,9 +276,7 @@ fn hidden(about: &Publication<'_>) -> Vec<(u32, u32)> {
         return Vec::new();
     }
     let text = b"join(\",\",evalInEachContext(strcat(\"GPU-\",DeviceUuid),AvailableGPUs))";
-    let own = Expr::parse_with(text, Dialect::of(about.world))
-        .ok()
-        .map(|list| Context::new(about.world).my(about.machine).eval(&list));
+    let own = Expr::parse_with(text, Dialect::of(about.world)).ok().map(|list| about.in_slot().eval(&list));
     let own: BString = own.as_ref().and_then(|value| value.as_str()).map(BString::from).unwrap_or_default();
     let has = |uuid: &BString| {
         own.split_str(",").map(|word| word.trim()).any(|word| !word.is_empty() && uuid.starts_with(word))

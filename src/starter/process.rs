@@ -252,7 +252,7 @@ pub(super) fn argument_list(
 
 /// The files of descriptors 0 to 2: those of the command line, else those of the ad as it was at the start.
 pub(super) fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
-    let context = || Context::new(about.world).my(about.ad);
+    let context = || about.in_job();
     let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
         && !context().boolean("WantCheckpointSignal").unwrap_or(false)
         && !context().boolean("WantFTOnCheckpoint").unwrap_or(false);
@@ -286,7 +286,7 @@ pub fn stack_limit(ad: &ClassAd, world: &dyn World) -> Option<u64> {
 /// Limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`; the rest is lifted
 /// as far as the hard limits allow (`Starter::Init`).
 fn limits(about: &Publication<'_>) -> Vec<Limit> {
-    let context = || Context::new(about.world).my(about.ad);
+    let context = || about.in_job();
     let core = match context().int("CoreSize") {
         Some(size) => u64::try_from(size).ok(),
         None => Some(0),
@@ -301,8 +301,7 @@ fn limits(about: &Publication<'_>) -> Vec<Limit> {
     ];
     if let Some(expression) = &about.settings.rlimit_as
         && let Ok(expression) = Expr::parse_with(expression, Dialect::of(about.world))
-        && let Value::Int(megabytes) =
-            Context::new(about.world).my(about.machine).target(about.ad).eval(&expression)
+        && let Value::Int(megabytes) = about.in_slot().target(about.ad).eval(&expression)
         && megabytes != 0
     {
         let bytes = megabytes.wrapping_mul(1024 * 1024).cast_unsigned();

@@ -83,11 +83,11 @@ impl<'a> Inputs<'a> {
     }
 
     pub(super) fn job(&self) -> Context<'a> {
-        Context::new(self.about.world).my(self.about.ad)
+        self.about.in_job()
     }
 
     pub(super) fn machine(&self) -> Context<'a> {
-        Context::new(self.about.world).my(self.about.machine)
+        self.about.in_slot()
     }
 
     /// A string of the job (`LookupString`). What is there and no string counts as missing, and that is told.
