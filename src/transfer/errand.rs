@@ -1,4 +1,4 @@
-//! One way of one transfer as plain data, and what came of it.
+//! One way of one transfer as plain data, and what was carried.
 
 use bstr::BString;
 use serde::{Deserialize, Serialize};
