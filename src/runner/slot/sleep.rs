@@ -83,3 +83,20 @@ impl Sleep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_cannot_sleep_is_awake_after_a_while_and_says_why() {
+        let mut sleep = Sleep::since_now(Some("there is no way to S3".to_owned()));
+        assert!(sleep.wakes().is_some_and(|at| at > clock::tick()));
+        assert!(sleep.look().is_none());
+        let Sleep::Asleep { until, .. } = &mut sleep else { panic!("{sleep:?}") };
+        *until = clock::tick();
+        let woke = sleep.look();
+        assert!(matches!(woke, Some(Event::Woke { failure: Some(why) }) if why == "there is no way to S3"));
+        assert!(matches!(sleep, Sleep::Awake));
+    }
+}
