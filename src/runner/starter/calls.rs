@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::libc;
 
-use super::live::Live;
+use super::live::{Asked, Live};
 use crate::hook::HookType;
 use crate::os::{self, ChildId, Whom, clock};
 use crate::process::Exit;
@@ -107,7 +107,7 @@ impl Live<'_> {
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
         let limit = match self.job.quirks.has(Quirk::HooksKilledLast) {
             true => LAST_CALLS_OF_REFERENCE,
-            false if self.impatient => Duration::ZERO,
+            false if self.asked == Asked::AtOnce => Duration::ZERO,
             false => LAST_CALLS,
         };
         let until = clock::tick().plus(limit);
@@ -118,9 +118,9 @@ impl Live<'_> {
                 }
                 os::Event::Signal(libc::SIGTERM | libc::SIGQUIT | libc::SIGINT) => break,
                 os::Event::Readable(token) => {
-                    let before = self.ends;
+                    let before = self.asked;
                     self.ordered(token);
-                    if self.impatient || self.ends > before {
+                    if self.asked == Asked::AtOnce || (self.asked == Asked::Softly && before != self.asked) {
                         break;
                     }
                 }

@@ -42,6 +42,17 @@ pub(super) struct Tool {
     pub(super) errors: Option<PathBuf>,
 }
 
+/// How its end was asked for, by signal, order or `--timeout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Asked {
+    Nothing,
+    /// In another way than the two below, as by removing the job.
+    Otherwise,
+    Softly,
+    /// Hard, or softly for the second time: somebody is impatient.
+    AtOnce,
+}
+
 /// What is under way.
 pub(super) struct Live<'a> {
     pub(super) job: Job,
@@ -81,12 +92,7 @@ pub(super) struct Live<'a> {
     pub(super) called: bool,
     /// A child has ended, hook or job.
     pub(super) past_start: bool,
-    /// How often it was asked to end.
-    pub(super) ends: u32,
-    /// Somebody wants it to end at once.
-    pub(super) impatient: bool,
-    /// A signal or `--timeout` asked for its end.
-    pub(super) requested: bool,
+    pub(super) asked: Asked,
     /// How far the machine has got, in a word.
     pub(super) doing: &'static str,
 }
@@ -125,9 +131,7 @@ impl<'a> Live<'a> {
             killed: false,
             called: false,
             past_start: false,
-            ends: 0,
-            impatient: false,
-            requested: false,
+            asked: Asked::Nothing,
             doing: "",
         }
     }

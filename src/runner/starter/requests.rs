@@ -3,7 +3,7 @@
 use nix::libc;
 
 use super::control::{ControlCommand, Reply, command_of};
-use super::live::Live;
+use super::live::{Asked, Live};
 use crate::os::Token;
 use crate::quirks::Quirk;
 use crate::starter::{Event, Request};
@@ -41,9 +41,13 @@ impl Live<'_> {
 
     /// Somebody asks for something, by signal or order; the second wish for a soft end is one for a hard one to come soon.
     pub(super) fn ask(&mut self, request: Request) {
-        self.ends += u32::from(matches!(request, Request::Graceful(_)));
-        self.impatient |= matches!(request, Request::Fast(_)) || self.ends > 1;
-        self.requested |= !matches!(request, Request::Suspend | Request::Continue | Request::Update);
+        let asked = match &request {
+            Request::Suspend | Request::Continue | Request::Update => Asked::Nothing,
+            Request::Graceful(_) if self.asked < Asked::Softly => Asked::Softly,
+            Request::Graceful(_) | Request::Fast(_) => Asked::AtOnce,
+            Request::Hold(_) | Request::Remove(_) | Request::Requeue => Asked::Otherwise,
+        };
+        self.asked = self.asked.max(asked);
         self.events.push_back(Event::Asked(request));
     }
 

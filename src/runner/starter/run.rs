@@ -10,7 +10,7 @@ use super::companion::{self, Seen};
 use super::credentials::Credentials;
 use super::docker_socket::DockerWatch;
 use super::job::Job;
-use super::live::{Beside, Live};
+use super::live::{Asked, Beside, Live};
 use super::notice;
 use super::state_file::StateFile;
 use crate::os::{self, Reactor, clock};
@@ -101,7 +101,7 @@ pub fn run_with<'a>(
         unwritten: live.unwritten,
         not_started: live.not_started,
         timed_out: live.timed_out,
-        requested: live.requested,
+        requested: live.asked != Asked::Nothing,
         state: live.state,
     })
 }
@@ -196,7 +196,7 @@ impl Live<'_> {
                 self.stream.tell(&event);
             }
             self.timed_out = true;
-            self.requested = true;
+            self.asked = self.asked.max(Asked::Otherwise);
             self.events.push_back(Event::Asked(request));
         }
     }
