@@ -18,6 +18,7 @@ use super::call::{Ending, Outcome};
 use super::case::{Case, Route};
 use crate::hook::HookType;
 use crate::process::Exit;
+use crate::runner::events::exit_words;
 
 /// One recorded call.
 #[derive(Clone, Debug, Default)]
@@ -118,10 +119,6 @@ impl Record {
     }
 
     fn meta(&self) -> Value {
-        let exit = self.exit.map(|exit| match exit {
-            Exit::Code(code) => format!("exited {code}"),
-            Exit::Signal { number, .. } => format!("signalled {number}"),
-        });
         let argv: Vec<String> = self.argv.iter().map(|word| word.to_str_lossy().into_owned()).collect();
         let never_began = match &self.never_began {
             Some(Ending::NotStarted { reason, interpreter }) => {
@@ -146,7 +143,7 @@ impl Record {
             "never_began": never_began,
             "type": self.hook.map(HookType::word),
             "argv": argv,
-            "exit": exit,
+            "exit": self.exit.map(exit_words),
             "pid": std::process::id(),
             "stdin_bytes": self.stdin.len(),
             "stdout_forwarded": self.stdout.len(),
@@ -388,6 +385,15 @@ fn after(text: &str) -> Option<f64> {
     text.split_once(" after ")?.1.split_whitespace().next()?.parse().ok()
 }
 
+/// What names of router hooks have in them.
+const OF_ROUTERS: [(&str, HookType); 5] = [
+    ("TRANSLATE", HookType::TranslateJob),
+    ("UPDATE_JOB_INFO", HookType::RouterUpdateJobInfo),
+    ("FINALIZE", HookType::JobFinalize),
+    ("JOB_EXIT", HookType::JobFinalize),
+    ("CLEANUP", HookType::JobCleanup),
+];
+
 /// The type of hook: `Some(None)` for something that is a hook of a type unknown here; `None` for a job.
 fn type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
     if let Some(stored) = meta.get("type") {
@@ -403,18 +409,7 @@ fn type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Op
         return Some(HookType::from_name(kind.as_bytes()));
     }
     let file = argv.first().and_then(|path| path.rsplit_str("/").next()?.to_str().ok()).unwrap_or_default();
-    let router = |text: &str| {
-        ["TRANSLATE", "UPDATE_JOB_INFO", "FINALIZE", "JOB_EXIT", "CLEANUP"]
-            .into_iter()
-            .find(|kind| text.contains(kind))
-            .and_then(|kind| match kind {
-                "TRANSLATE" => Some(HookType::TranslateJob),
-                "UPDATE_JOB_INFO" => Some(HookType::RouterUpdateJobInfo),
-                "FINALIZE" | "JOB_EXIT" => Some(HookType::JobFinalize),
-                "CLEANUP" => Some(HookType::JobCleanup),
-                _ => None,
-            })
-    };
+    let router = |text: &str| OF_ROUTERS.iter().find(|(word, _)| text.contains(word)).map(|(_, hook)| *hook);
     Some(router(file).or_else(|| router(hook)).or_else(|| match argv.get(1).map(|word| word.as_slice()) {
         Some(b"accept" | b"reject") => Some(HookType::ReplyFetch),
         Some(b"exit" | b"evict" | b"remove" | b"hold") => Some(HookType::JobExit),

@@ -108,7 +108,7 @@ fn make(order: &TokenOrder, path: &Path, view: &View<'_>, world: &dyn World) -> 
         file.write_all(text.as_bytes())?;
         file.set_len(text.len() as u64)
     });
-    written.and_then(|written| written).map_err(|error| {
+    written.flatten().map_err(|error| {
         let code = error.raw_os_error().map_or_else(String::new, |code| format!(" (errno={code})"));
         let text = error.to_string();
         let words = text.split(" (os error").next().unwrap_or_default();

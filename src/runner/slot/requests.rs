@@ -118,6 +118,17 @@ impl From<Refusal> for Answer {
     }
 }
 
+/// What may come when all is drained, where anything does.
+const COMPLETIONS: [(&str, DrainCompletion); 4] = [
+    ("resume", DrainCompletion::Resume),
+    ("exit", DrainCompletion::Exit),
+    ("restart", DrainCompletion::Restart),
+    ("reconfig", DrainCompletion::Reconfigure),
+];
+/// How fast it may be.
+const SPEEDS: [(&str, DrainSpeed); 3] =
+    [("graceful", DrainSpeed::Graceful), ("quick", DrainSpeed::Quick), ("fast", DrainSpeed::Fast)];
+
 /// A drain that is under way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainNow {
@@ -147,18 +158,8 @@ pub struct DrainNow {
 impl From<DrainStatus> for DrainNow {
     fn from(status: DrainStatus) -> Self {
         let DrainStatus { id, request, since, until, drained } = status;
-        let on_completion = match request.completion {
-            DrainCompletion::Nothing => None,
-            DrainCompletion::Resume => Some("resume"),
-            DrainCompletion::Exit => Some("exit"),
-            DrainCompletion::Restart => Some("restart"),
-            DrainCompletion::Reconfigure => Some("reconfig"),
-        };
-        let how = match request.speed {
-            DrainSpeed::Graceful => "graceful",
-            DrainSpeed::Quick => "quick",
-            DrainSpeed::Fast => "fast",
-        };
+        let on_completion = COMPLETIONS.iter().find(|(_, one)| *one == request.completion);
+        let how = SPEEDS.iter().find(|(_, one)| *one == request.speed).map_or("", |(word, _)| *word);
         DrainNow {
             request_id: id,
             how: how.to_owned(),
@@ -166,7 +167,7 @@ impl From<DrainStatus> for DrainNow {
             by: request.by,
             since,
             until,
-            on_completion: on_completion.map(str::to_owned),
+            on_completion: on_completion.map(|(word, _)| (*word).to_owned()),
             start: request.start.map(|start| start.unparse().to_string()),
             drained,
         }
@@ -340,13 +341,10 @@ impl Request {
             "suspend" => Event::Suspend { slot: self.slot },
             "continue" => Event::Continue { slot: self.slot },
             "drain" => {
-                let speed = match how {
-                    "graceful" => DrainSpeed::Graceful,
-                    "quick" => DrainSpeed::Quick,
-                    "fast" => DrainSpeed::Fast,
-                    _ => return unknown("graceful, quick or fast"),
+                let Some((_, speed)) = SPEEDS.iter().find(|(word, _)| *word == how) else {
+                    return unknown("graceful, quick or fast");
                 };
-                return Ok(Meaning::Drain(Box::new(Event::Drain(self.drain(speed, who)?))));
+                return Ok(Meaning::Drain(Box::new(Event::Drain(self.drain(*speed, who)?))));
             }
             "undrain" => Event::CancelDrain { id: self.request_id },
             "off" => match how {
@@ -368,15 +366,14 @@ impl Request {
 
     /// A drain of whoever asks (`command_drain_jobs`).
     fn drain(self, speed: DrainSpeed, (uid, quirks): (u32, Quirks)) -> Result<Box<DrainRequest>, String> {
-        let completion = match (self.on_completion.as_deref(), self.resume) {
-            (None, false) => DrainCompletion::Nothing,
-            (None, true) | (Some("resume"), _) => DrainCompletion::Resume,
-            (Some("exit"), _) => DrainCompletion::Exit,
-            (Some("restart"), _) => DrainCompletion::Restart,
-            (Some("reconfig"), _) => DrainCompletion::Reconfigure,
-            (Some(other), _) => {
-                return Err(format!("'{other}' is not known here; resume, exit, restart or reconfig"));
-            }
+        let completion = match &self.on_completion {
+            None if self.resume => DrainCompletion::Resume,
+            None => DrainCompletion::Nothing,
+            Some(asked) => COMPLETIONS
+                .iter()
+                .find(|(word, _)| word == asked)
+                .map(|(_, completion)| *completion)
+                .ok_or_else(|| format!("'{asked}' is not known here; resume, exit, restart or reconfig"))?,
         };
         let drops = quirks.has(Quirk::DrainExprDropped);
         let expr = |what: &str, text: &Option<String>| {

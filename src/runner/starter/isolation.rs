@@ -52,7 +52,7 @@ impl Live<'_> {
         // With the rights of whoever the directory belongs to: a hook of the job may have put another in its place.
         let nested = link.parent().is_some_and(|parent| parent.ends_with("htcondor"));
         let owner = if nested { self.job.sandbox.daemon() } else { self.job.sandbox.owner.as_ref() };
-        if let Err(error) = acting_as(owner, make).and_then(|made| made) {
+        if let Err(error) = acting_as(owner, make).flatten() {
             self.warn(format!("cannot make '{}': {error}", link.display()));
         }
     }

@@ -282,7 +282,7 @@ impl Live<'_> {
             let text = content.map_or_else(|| listing(&scratch), |text| [&text[..], b"\n"].concat());
             files::replace(&path, &text, 0o644, None)
         });
-        if let Err(error) = written.and_then(|written| written) {
+        if let Err(error) = written.flatten() {
             self.warn(format!("cannot write the manifest '{}': {error}", place.join(name).display()));
         }
     }

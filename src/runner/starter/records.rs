@@ -29,7 +29,7 @@ impl Live<'_> {
     pub(super) fn write_visa(&mut self) {
         let Some(visa) = &self.job.visa else { return };
         let written = acting_as(self.job.sandbox.owner.as_ref(), || visa.write(&self.job.iwd, self.now()));
-        if let Err(error) = written.and_then(|written| written) {
+        if let Err(error) = written.flatten() {
             let directory = self.job.iwd.display().to_string();
             self.warn(format!("the visa that the job asks for cannot be written in '{directory}': {error}"));
         }
@@ -54,7 +54,7 @@ impl Live<'_> {
             (_, writer) => writer.as_ref(),
         };
         let written = acting_as(writer, || files::replace(&path, bytes, 0o644, None));
-        if let Err(error) = written.and_then(|written| written) {
+        if let Err(error) = written.flatten() {
             self.warn(format!("cannot write the update ad to '{}': {error}", path.display()));
         }
     }
@@ -70,7 +70,7 @@ impl Live<'_> {
                     .and_then(|mut file| file.write_all(&bytes))
             };
             let written = acting_as(self.job.ad_writer.as_ref(), append);
-            if let Err(error) = written.and_then(|written| written) {
+            if let Err(error) = written.flatten() {
                 self.unwritten = Some(format!("cannot write the result ad to '{}': {error}", path.display()));
             }
         }
@@ -88,7 +88,7 @@ impl Live<'_> {
         let text = crate::classad::format::long::print(&ad);
         let written =
             acting_as(self.job.sandbox.condor.as_ref(), || files::replace(&path, &text, 0o600, None));
-        if let Err(error) = written.and_then(|written| written) {
+        if let Err(error) = written.flatten() {
             self.warn(format!("cannot write '{}': {error}", path.display()));
         }
     }
@@ -103,7 +103,7 @@ impl Live<'_> {
                     fs::DirBuilder::new().mode(0o700).create(&directory)?;
                     files::replace(&directory.join("config.json"), bytes, 0o600, None)
                 };
-                let laid = acting_as(condor.as_ref(), lay).and_then(|laid| laid);
+                let laid = acting_as(condor.as_ref(), lay).flatten();
                 let told = laid.err().map(|error| format!("'{}': {error}", directory.display()));
                 self.events.push_back(Event::DockerConfig(told));
             }

@@ -56,7 +56,7 @@ impl Sandbox {
     /// When a file in it was last written to, seen with the job's rights.
     pub(super) fn written(&self, name: &str) -> Option<i64> {
         let path = self.scratch.join(name);
-        let seen = acting_as(self.owner.as_ref(), || fs::metadata(path)).and_then(|seen| seen);
+        let seen = acting_as(self.owner.as_ref(), || fs::metadata(path)).flatten();
         seen.ok().map(|seen| seen.mtime())
     }
 
@@ -70,7 +70,7 @@ impl Sandbox {
         if self.made_as_condor {
             // Root may write anywhere; 25.14 makes the first directory with the rights of that account alone.
             let probe = acting_as(daemon, || make_directory(&self.top, 0o755, None));
-            probe.and_then(|probe| probe).map_err(|error| fail(&self.top, error))?;
+            probe.flatten().map_err(|error| fail(&self.top, error))?;
             fs::remove_dir(&self.top).map_err(|error| fail(&self.top, error))?;
         }
         // Each is given away only when all that belongs into it is there, and by its descriptor: its owner may put
@@ -98,7 +98,7 @@ impl Sandbox {
         top.hand_over(mode, owner).map_err(|error| fail(&self.top, error))?;
         // The job begins there: a directory above it may be closed to its account.
         let entered = acting_as(self.owner.as_ref(), || fs::read_dir(&self.scratch).map(drop));
-        entered.and_then(|entered| entered).map_err(|error| fail(&self.scratch, error))?;
+        entered.flatten().map_err(|error| fail(&self.scratch, error))?;
         Ok(no_volume)
     }
 
@@ -117,7 +117,7 @@ impl Sandbox {
     pub fn write(&self, file: &File) -> Result<(), Failure> {
         let path = self.scratch.join(file.name);
         let replaced = acting_as(self.owner.as_ref(), || files::replace(&path, &file.bytes, 0o644, None));
-        replaced.and_then(|replaced| replaced).map_err(|error| Failure { path, error })
+        replaced.flatten().map_err(|error| Failure { path, error })
     }
 
     /// Makes the directories that are bound over others, and leaves out those whose target is none.
@@ -146,7 +146,7 @@ impl Sandbox {
         drop(fs::remove_file(self.recovery()));
         if let Some(place) = &self.move_to {
             let mover = self.condor.as_ref().filter(|_| self.made_as_condor);
-            let moved = acting_as(mover, || fs::rename(&self.top, place)).and_then(|moved| moved);
+            let moved = acting_as(mover, || fs::rename(&self.top, place)).flatten();
             return if moved.is_err() && self.top.exists() { vec![self.top.clone()] } else { Vec::new() };
         }
         if self.volume.as_ref().is_some_and(|volume| volume.remove(&self.top).is_err()) {

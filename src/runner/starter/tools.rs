@@ -161,7 +161,7 @@ impl Live<'_> {
             nix::sys::stat::umask(mask);
             made
         };
-        let made = acting_as(self.job.identity.as_ref(), make).and_then(|made| made);
+        let made = acting_as(self.job.identity.as_ref(), make).flatten();
         if let Err(error) = made {
             self.warn(format!("cannot make '{}' for the container: {error}", path.display()));
         }
@@ -252,5 +252,5 @@ fn read_back(path: &Path, identity: Option<&Identity>) -> Vec<u8> {
         file.take(ERRORS_LIMIT).read_to_end(&mut text)?;
         Ok::<_, io::Error>(text)
     };
-    acting_as(identity, read).and_then(|read| read).unwrap_or_default()
+    acting_as(identity, read).flatten().unwrap_or_default()
 }

@@ -210,7 +210,7 @@ impl UserLog {
                 .custom_flags(nix::libc::O_NONBLOCK)
                 .open(&self.path)
         };
-        self.file = Some(acting_as(identity, open).and_then(|file| file)?);
+        self.file = Some(acting_as(identity, open).flatten()?);
         Ok(())
     }
 
