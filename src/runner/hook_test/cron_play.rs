@@ -283,7 +283,7 @@ impl<'a> CronPlay<'a> {
             let count = started.entry(job.name.clone()).or_default();
             let starts = wanted.is_none_or(|wanted| *count < wanted)
                 // The schedd reads CONDITION and never evaluates it.
-                && (*manager != CronManager::Startd || holds(job, &daemon, *world));
+                && (*manager != CronManager::Startd || holds(job, &daemon, world));
             *count += u64::from(starts);
             starts
         };
