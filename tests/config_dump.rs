@@ -100,6 +100,13 @@ FARM_HOOK_FETCH_WROK = /bin/true
     assert!(out.contains("write FARM_HOOK_PREPARE_JOB"), "{out}");
     assert!(out.contains("FARM_HOOK_REPLY_FETCH"), "{out}");
     assert!(out.contains("did you mean FARM_HOOK_FETCH_WORK?"), "{out}");
+    // A letter too many is no unknown type of hook.
+    let config =
+        "STARTD_JOB_HOOK_KEYWORDS = FARM\nFARM_HOOK_JOB_EXIT_TIMEOUTS = 5\nFARM_HOOK_JOB_EXIT = /bin/true\n";
+    let (out, _, _) = Place::new(config).run(["lint"]);
+    assert!(out.contains("did you mean STARTD_JOB_HOOK_KEYWORD?"), "{out}");
+    assert!(out.contains("did you mean FARM_HOOK_JOB_EXIT_TIMEOUT?"), "{out}");
+    assert!(!out.contains("no type of hook"), "{out}");
 }
 
 #[test]

@@ -200,6 +200,8 @@ fn enter_session(session: Session) -> Result<(), Failure> {
                 libc::signal(libc::SIGTTOU, libc::SIG_DFL);
                 Ok(())
             }
+            Session::Group => check(libc::setpgid(0, 0), Stage::Session, 0),
+            Session::Join(group) => check(libc::setpgid(0, group), Stage::Session, 0),
             Session::Own => check(libc::setsid(), Stage::Session, 0),
         }
     }

@@ -211,6 +211,11 @@ impl Outlet {
         if self.lines.is_empty() { std::mem::take(&mut self.lost) } else { 0 }
     }
 
+    /// How many lines have not been written: those that are held and those that were lost since it was last told.
+    pub fn unwritten(&self) -> u64 {
+        self.lines.len() as u64 + self.lost
+    }
+
     /// For the end: writes what is held, waiting up to `patience` for a reader that goes on, and not much longer in all.
     pub fn finish(&mut self, patience: Duration) {
         let last = clock::tick().plus(patience * 4);

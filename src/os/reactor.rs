@@ -85,14 +85,20 @@ impl Reactor {
     /// # Errors
     /// Every step of making it, exec included; nothing of the child is left then.
     pub fn spawn(&mut self, spec: ChildSpec) -> Result<ChildId, SpawnError> {
-        let leader = spec.session != Session::Inherit;
+        let (leader, bystander) = (spec.session.is_its_own(), spec.session == Session::Group);
         let (left_behind, drain, tracking_group) = (spec.left_behind, spec.drain, spec.tracking_group);
         let spawned = self.spawner.spawn(spec)?;
         let child = ChildId(self.number());
         let mut running = Running::new(child, spawned, leader, (left_behind, drain));
         running.family.tracking_group = tracking_group;
+        running.bystander = bystander;
         self.running.insert(child, running);
         Ok(child)
+    }
+
+    /// The children that make processes, as far as they have not been reported.
+    fn makers(&self) -> impl Iterator<Item = &Running> {
+        self.running.values().filter(|running| !running.bystander)
     }
 
     fn number(&mut self) -> u64 {
@@ -114,7 +120,7 @@ impl Reactor {
     ///
     /// For a family SIGKILL is repeated until no member is found that has not got it, so that one cannot fork its way out.
     pub fn kill(&mut self, child: ChildId, signal: i32, whom: Whom) {
-        let alone = self.running.len() == 1;
+        let alone = self.makers().count() == 1;
         if let Some(running) = self.running.get_mut(&child) {
             running.kill(signal, whom, alone);
         } else if let Some(kept) = self.kept.iter_mut().find(|kept| kept.child == child) {
@@ -124,7 +130,7 @@ impl Reactor {
 
     /// What the child's family uses now; `None` once the child has ended.
     pub fn usage(&mut self, child: ChildId) -> Option<FamilyUsage> {
-        let alone = self.running.len() == 1;
+        let alone = self.makers().count() == 1;
         self.running.get_mut(&child).and_then(|running| running.usage(alone))
     }
 
@@ -249,11 +255,11 @@ impl Reactor {
 
     /// Reports the children that have finished. `orphans` were seen after their end.
     fn finish(&mut self, orphans: Option<Vec<Process>>) {
-        let ended = self.running.values().filter(|running| running.has_ended()).count();
-        if ended == 0 {
+        if self.running.values().all(|running| !running.has_ended()) {
             return;
         }
-        let others = self.running.len() - ended;
+        let ended = self.makers().filter(|running| running.has_ended()).count();
+        let others = self.makers().count() - ended;
         let candidates: Vec<ChildId> = self
             .running
             .iter()
@@ -270,6 +276,7 @@ impl Reactor {
             let orphans =
                 orphans.iter().filter(|orphan| !self.claimed_by_other(child, orphan)).cloned().collect();
             let Some(running) = self.running.get_mut(&child) else { continue };
+            let alone = alone && !running.bystander;
             let again = clock::tick().plus(LOOK_AGAIN);
             match running.finish((orphans, alone), again, &mut self.buffer, &mut self.ready) {
                 Progress::Waiting => {}
@@ -293,7 +300,7 @@ impl Reactor {
         let deadline = clock::tick().plus(patience);
         let doubtful_until = clock::tick().plus(EXEC);
         loop {
-            let alone = self.running.len() == 1;
+            let alone = self.makers().count() == 1;
             for running in self.running.values_mut() {
                 running.kill(libc::SIGKILL, Whom::Family, alone);
             }

@@ -39,6 +39,8 @@ pub(super) struct Running {
     drain: Duration,
     tally: Tally,
     late: Option<Late>,
+    /// It makes no processes: none that is found is of its making.
+    pub(super) bystander: bool,
 }
 
 /// Whether the child itself runs.
@@ -111,6 +113,7 @@ impl Running {
             drain,
             tally: Tally::default(),
             late: spawned.late,
+            bystander: false,
         };
         // Most inputs fit into the pipe, and the reader is saved a turn.
         running.write();

@@ -181,9 +181,20 @@ pub enum Session {
     Inherit,
     /// A new process group in the caller's session, for which what is typed at the caller's terminal is.
     Foreground,
+    /// A new process group in the caller's session, which others can join: that of a bystander, who makes no processes.
+    Group,
+    /// The process group that this process leads in the caller's session.
+    Join(i32),
     /// A new session.
     #[default]
     Own,
+}
+
+impl Session {
+    /// Whether processes in the session or group of the child are of its making.
+    pub fn is_its_own(self) -> bool {
+        matches!(self, Session::Own | Session::Foreground)
+    }
 }
 
 /// One resource limit.

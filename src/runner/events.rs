@@ -409,6 +409,11 @@ impl Drop for EventStream {
             outlet.finish(PATIENCE);
         }
         self.flush();
+        let unwritten = self.json.as_ref().map_or(0, Outlet::unwritten);
+        if unwritten > 0 {
+            let why = if self.full { FULL } else { SLOW };
+            self.line(&format!("warning: the last {unwritten} events are lost: {why}"));
+        }
     }
 }
 

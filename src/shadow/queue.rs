@@ -216,6 +216,7 @@ impl Shadow<'_> {
         let (code, subcode) = why.codes();
         Self::log(Body::Held { reason: why.reason.clone(), code, subcode }, out);
         let Why { reason, code, subcode } = why;
+        out.push(Action::Tell(format!("the job is held (code {code}, subcode {subcode}): {reason}")));
         self.set_status(now, JobStatus::HELD);
         self.ad.set("HoldReason", reason);
         self.ad.set("HoldReasonCode", code);
@@ -356,6 +357,7 @@ impl Shadow<'_> {
 
     /// The job is gone.
     pub(super) fn removed(&mut self, now: Now, reason: &BString, out: &mut Vec<Action>) {
+        out.push(Action::Tell(format!("the job is removed: {reason}")));
         Self::log(Body::Aborted(reason.clone()), out);
         self.set_status(now, JobStatus::REMOVED);
         self.ad.set("RemoveReason", reason.clone());

@@ -81,7 +81,10 @@ pub enum Refusal {
         name: String,
     },
     /// Nothing names an account, and root does not run jobs.
-    #[error("neither OsUser nor User names an account to run the job as, and jobs do not run as root")]
+    #[error(
+        "neither OsUser nor User names an account to run the job as, and jobs do not run as root: add a line such as User = \
+         \"alice@example.org\" to the ad, or run as that account"
+    )]
     NoAccount,
     /// The account does not exist.
     #[error("the account '{name}' that {attribute} names does not exist here")]

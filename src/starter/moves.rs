@@ -113,6 +113,18 @@ impl Starter<'_> {
         self.setup.moves.as_ref().is_some_and(|moves| moves.files.is_some())
     }
 
+    /// Where files are not transferred a checkpoint is not either, and the job goes on all the same: the reference takes it for a
+    /// failure that passes (`JICShadow::uploadCheckpointFiles`, `VanillaProc::restartCheckpointedJob`).
+    pub(super) fn go_on_unsaved(&mut self, now: Now, out: &mut Vec<Action>) {
+        if !self.moved.is_restarted() {
+            let text = "the job goes on from its checkpoint, which nobody keeps for another run: files are not transferred \
+                        (ShouldTransferFiles)";
+            out.push(Action::Tell(Notice::Warning(text.to_owned())));
+        }
+        self.moved.checkpoints += 1;
+        self.start_job(now, out);
+    }
+
     fn checkpoint_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
         match &done.failure {
             None if self.asked.any() => self.all_jobs_done(now, out),

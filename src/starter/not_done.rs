@@ -32,9 +32,20 @@ pub enum With {
     Shadow,
 }
 
-/// What a shadow would do and ours does not either.
-const NOT_BY_SHADOW: [&str; 6] =
-    ["CheckpointDestination", "CommonInputFiles", "SpoolOnEvict", "StreamIn", "WantIOProxy", "TransferFiles"];
+/// What schedd and shadow would do and ours do not either.
+const NOT_BY_SHADOW: [&str; 11] = [
+    "CheckpointDestination",
+    "CommonInputFiles",
+    "CronDayOfMonth",
+    "CronDayOfWeek",
+    "CronHour",
+    "CronMinute",
+    "CronMonth",
+    "SpoolOnEvict",
+    "StreamIn",
+    "TransferFiles",
+    "WantIOProxy",
+];
 /// What a schedd does of a job in its own universe.
 const BY_SCHEDD: [&str; 8] = [
     "AllowedExecuteDuration",
@@ -145,6 +156,17 @@ mod tests {
                      TransferOutput = \"\"\nEncryptExecuteDirectory = false\nWantDocker = false\n";
         assert_eq!(lines(plain), Vec::<String>::new());
         assert_eq!(refused(&ad(plain), &RealWorld::new()), None);
+    }
+
+    #[test]
+    fn times_of_a_cron_tab_which_a_schedd_heeds_are_told_whoever_is_played() {
+        for with in [With::Nobody, With::Schedd, With::Shadow] {
+            let job = ad("CronMinute = \"*/5\"\nCronHour = \"3\"\nCronMonth = \"*\"\n");
+            let told = told(&job, with, &RealWorld::new());
+            assert_eq!(told.len(), 1, "{told:?}");
+            let line = "CronHour, CronMinute are not done here: the schedd of a pool would begin the job at these times alone";
+            assert_eq!(told[0].line, line);
+        }
     }
 
     #[test]

@@ -503,6 +503,9 @@ impl Starter<'_> {
             if self.has_checkpoints() {
                 return self.upload_checkpoint(out);
             }
+            if self.setup.moves.is_some() {
+                return self.go_on_unsaved(now, out);
+            }
             let reason = "the checkpoint exit ends the job: without a shadow nothing can be uploaded";
             Self::tell_quirk(Quirk::CheckpointExitLoops, reason, out);
         }

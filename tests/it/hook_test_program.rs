@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::children::write_executable;
-use crate::hook_test::{program, run, text};
+use crate::hook_test::{program, run, text, told};
 
 /// The types of hooks, in its words.
 const HOOKS: [&str; 12] = [
@@ -406,4 +406,39 @@ fn a_slot_may_be_named_by_its_number() {
         |slot| Some(run(home.path(), &["fetch", "--config-file", "c", "--slot", slot])?.status.code());
     assert_eq!(status("2"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(0)));
     assert_eq!(status("1"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(3)));
+}
+
+/// `trap 'kill 0' EXIT` is in many scripts, and the group is that of the starter.
+#[test]
+fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
+    let home = tempfile::tempdir().unwrap();
+    // A shell that has run a program unblocks signals: this one runs none.
+    let script = "#!/bin/sh\nwhile read line; do :; done\nread pid name state parent group rest < /proc/self/stat\n\
+                  echo \"Leads = $((pid == group))\"\nkill 0\n";
+    write_executable(&home.path().join("kills"), script.as_bytes());
+    write_executable(&home.path().join("good"), b"#!/bin/sh\ncat > /dev/null\nsleep 0.3\n");
+    let call = ["prepare", "./kills", "--sample-job", "vanilla"];
+    let Some((status, _, said)) = told(home.path(), &call) else { return };
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("failed (died with signal 15)"), "{said}");
+    let finding = "warning signals-caller: it sends signal 15 to its process group (kill 0), in which the starter is too";
+    assert!(said.contains(finding), "{said}");
+    // As a daemon calls it nearly all signals are blocked: the hook goes on, and its starter gets the signal.
+    let (status, ad, said) = told(home.path(), &[&call[..], &["--quirks", "reference"]].concat()).unwrap();
+    assert_eq!(status, 0, "{said}");
+    assert!(ad.contains("Leads = 0\n") && said.contains(finding), "{ad}{said}");
+    // Calls beside it do not hear of it.
+    let case = |number: usize| {
+        let (hook, expect) = match number % 2 {
+            0 => ("good", "verdict = \"go-on\", findings = []"),
+            _ => ("kills", "verdict = \"not-started\", findings = [\"signals-caller\"]"),
+        };
+        format!(
+            "[[case]]\nname = \"{number}\"\ntype = \"prepare\"\nhook = \"./{hook}\"\nsample_job = \"vanilla\"\nexpect = {{ {expect} }}\n"
+        )
+    };
+    std::fs::write(home.path().join("suite.toml"), (0..4).map(case).collect::<String>()).unwrap();
+    let (status, said, errors) = told(home.path(), &["run", "suite.toml", "-j", "4"]).unwrap();
+    assert_eq!(status, 0, "{said}{errors}");
+    assert!(said.contains("4 cases as expected"), "{said}");
 }

@@ -201,6 +201,11 @@ fn a_hook_that_cannot_be_executed_is_recorded_as_that() {
     write_executable(&home.path().join("prepare"), b"#!/nonexistent/interpreter\n");
     let Some(output) = run(home.path(), &["record", "--into", "calls", "--", "./prepare"]) else { return };
     assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
+    // The daemon logs what we say: it names the reason.
+    write_executable(&home.path().join("text"), b"no program\n");
+    let output = run(home.path(), &["record", "--into", "calls", "--", "./text"]).unwrap();
+    assert_eq!(output.status.code(), Some(126), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("/text': Exec format error"), "{}", text(&output.stderr));
     let output = run(home.path(), &["replay", "calls"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("prepare-") && text(&output.stdout).contains(" not-started"));

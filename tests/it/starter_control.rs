@@ -385,3 +385,17 @@ fn what_a_killed_run_kept_for_its_job_is_removed_by_clean() {
         String::from_utf8_lossy(&cleaned.stderr)
     );
 }
+
+#[test]
+fn what_is_asked_for_as_json_is_json_whatever_is_printed() {
+    let array = |words: &[&str]| {
+        let output = Place::new().option(words).command().output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        serde_json::from_str::<Vec<serde_json::Value>>(&text)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
+    };
+    assert_eq!(array(&["--classad", "--json"])[0]["HasFileTransfer"], true);
+    assert!(array(&["--clean", "--json"]).is_empty());
+    let ran = Place::new().option(&["--json"]).run("Cmd = \"/no/such/program\"");
+    assert_eq!((ran.status, ran.ad.as_str()), (1, "[\n]\n"), "{}", ran.told);
+}

@@ -176,6 +176,33 @@ fn a_checkpoint_has_its_number() {
     assert!(ran.ad.contains("\nCommittedTime = "), "{}", ran.ad);
 }
 
+/// As a schedd's starter does it: what cannot be uploaded is a failure that passes (`VanillaProc::restartCheckpointedJob`).
+#[test]
+fn a_job_goes_on_from_its_checkpoint_also_where_files_are_not_transferred() {
+    let place = queue();
+    let more = "WantFTOnCheckpoint = true\nSuccessCheckpointExitCode = 85";
+    let steps = "cd $_CONDOR_SCRATCH_DIR; echo >> steps; [ $(wc -l < steps) = 3 ] || exit 85";
+    let ran = run(&place, &format!("{}\n{more}", shell(steps)));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert_has(&ran, &["JobStatus = 4", "ExitCode = 0"]);
+    assert_eq!(ran.told.matches("goes on from its checkpoint").count(), 1, "{}", ran.told);
+    assert!(!ran.told.contains("without a shadow"), "{}", ran.told);
+    assert_eq!(log(&place).matches("\n001 ").count(), 1, "{}", log(&place));
+}
+
+#[test]
+fn that_a_job_is_held_or_removed_and_why_is_said() {
+    let hold = "OnExitHold = ExitCode == 7\nOnExitHoldReason = \"seven\"\nOnExitHoldSubCode = 42";
+    let ran = run(&queue(), &format!("{}\n{hold}", shell("exit 7")));
+    assert!(ran.told.contains("the job is held (code 3, subcode 42): seven\n"), "{}", ran.told);
+    let place = queue();
+    let ran = place.run("Iwd = \"/no/such\"\nCmd = \"/bin/true\"");
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert!(ran.told.contains("the job is held (code 14, subcode 2): Cannot access initial"), "{}", ran.told);
+    let ran = run(&queue(), &format!("{SLEEPS}\nPeriodicRemove = {RUNS}"));
+    assert!(ran.told.contains("the job is removed: The job attribute PeriodicRemove"), "{}", ran.told);
+}
+
 #[test]
 fn ids_of_daemons_that_are_none_are_refused() {
     for (ids, text) in [

@@ -232,6 +232,11 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
     assert_eq!((status, left.as_str()), (1, "filler\n"), "{told}");
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
     assert!(fs::read_to_string(place.path("iwd/calls")).unwrap().ends_with("exit evict\n"), "{told}");
+    assert!(told.matches("what this starter leaves").count() <= 1, "{told}");
+    // Events that never found room are not lost in silence.
+    let events = format!("{}/events", execute.display());
+    let (_, _, told) = run(&["--events", &events]);
+    assert!(told.contains("events are lost: the disk was full"), "{told}");
     // 25.14 runs the job all the same.
     let (status, left, told) = run(&["--quirks", "reference", "--job-output-ad", "-"]);
     assert_eq!(status, 0, "{told}");

@@ -41,7 +41,10 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
     ];
     let Recorded { record, end, interrupted } = recorder.run(outside)?;
     if let Err(error) = &end {
-        session.report(&Problem::new(Status::Failed, error.to_string()).into());
+        // Where an interpreter is missing the text says all.
+        let why = error.interpreter.is_none().then(|| format!(": {}", error.reason()));
+        let message = format!("{error}{}", why.unwrap_or_default());
+        session.report(&Problem::new(Status::Failed, message).into());
     }
     keep(&record, args, session);
     let exit = match end {

@@ -145,8 +145,8 @@ pub(super) fn call(spec: &ChildSpec) -> String {
     text += &format!("umask: {:03o}\n", spec.umask);
     let group = match spec.session {
         ProcessSession::Own => "its own",
-        ProcessSession::Foreground => "its own group in the caller's session",
-        ProcessSession::Inherit => "those of the caller",
+        ProcessSession::Foreground | ProcessSession::Group => "its own group in the caller's session",
+        ProcessSession::Inherit | ProcessSession::Join(_) => "those of the caller",
     };
     text += &format!("session and group: {group}\n");
     let mask = match spec.blocked_signals.len() {

@@ -7,6 +7,7 @@ use bstr::{BString, ByteSlice};
 
 use super::super::common::{Problem, Session, Status};
 use super::configuration::load;
+use super::forms::listed;
 use super::options::Cli;
 use crate::classad::Value;
 use crate::config::View;
@@ -31,12 +32,11 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     let sshd = view.text("SSH_TO_JOB_SSHD");
     let sshd = sshd.unwrap_or_else(|| "/usr/sbin/sshd".into());
     let has_sshd = world.may_execute(sshd.to_path_lossy().as_ref());
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "HasFileTransfer = True")?;
+    let mut found = vec![("HasFileTransfer", Value::Bool(true))];
     if urls {
-        writeln!(stdout, "HasJobTransferPlugins = True")?;
+        found.push(("HasJobTransferPlugins", Value::Bool(true)));
     }
-    for (name, value) in [
+    let flags = [
         ("HasJobDeferral", true),
         ("HasTransferInputRemaps", true),
         ("HasSelfCheckpointTransfers", true),
@@ -44,15 +44,14 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
         ("HasJobNetworking", networking),
         ("HasJICLocalConfig", true),
         ("HasJICLocalStdin", true),
-    ] {
-        writeln!(stdout, "{name} = {}", if value { "True" } else { "False" })?;
-    }
+    ];
+    found.extend(flags.map(|(name, value)| (name, Value::Bool(value))));
     let knobs = ContainerKnobs::read(&view).map_err(Problem::of_value)?;
     let daemon = if world.effective_uid() == 0 { condor_identity(&view, &world) } else { None };
     let environment = DaemonEnvironment::of_program(&world, &cli.config.choice());
     let probing = Probing::new(&environment, daemon.as_ref(), &world);
     let java_knobs = JavaKnobs::read(&view).map_err(Problem::of_value)?;
-    let mut found = probing.java(&java_knobs).context("cannot ask java")?;
+    found.extend(probing.java(&java_knobs).context("cannot ask java")?);
     found.push(("HasVM", Value::Bool(false)));
     found.push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
     let asked = probing.capabilities(&knobs, cli.quirks.quirks);
@@ -67,15 +66,17 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
             found.push(("HasFileTransferPluginMethods", Value::from(methods)));
         }
     }
+    let mut text = String::new();
     for (name, value) in found {
         let value = match value {
             Value::Bool(true) => "True".into(),
             Value::Bool(false) => "False".into(),
             other => other.unparse_old(),
         };
-        writeln!(stdout, "{name} = {value}")?;
+        text += &format!("{name} = {value}\n");
     }
-    writeln!(stdout, "HasSshd = {has_sshd}")?;
+    text += &format!("HasSshd = {has_sshd}\n");
+    std::io::stdout().write_all(&listed(cli.output.format(), [text.as_bytes()]))?;
     Ok(Status::Tool(0))
 }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use bstr::ByteSlice;
 
 use super::configuration::load;
+use super::forms::listed;
 use super::options::Cli;
 use super::spool::Spool;
 use crate::cli::common::{Problem, Session, Status};
@@ -27,11 +28,10 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let execute = execute(&view, &std::env::temp_dir(), &world).map_err(unreadable)?;
     let cleaned = Cleaner::new(&knobs, base, group).clean(&execute, None, false, &world);
     Spool::remove_abandoned();
-    let mut stdout = std::io::stdout().lock();
+    let ads: Vec<String> =
+        cleaned.iter().filter_map(|one| one.ad.as_ref()).map(|ad| format!("{ad}\n")).collect();
+    std::io::stdout().write_all(&listed(cli.output.format(), ads.iter().map(String::as_bytes)))?;
     for one in &cleaned {
-        if let Some(ad) = &one.ad {
-            stdout.write_all(ad.as_bytes()).and_then(|()| stdout.write_all(b"\n"))?;
-        }
         match one.stays {
             true => session.warn(&one.line),
             false => session.say(&one.line),

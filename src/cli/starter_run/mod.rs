@@ -7,6 +7,7 @@ mod compat;
 mod configuration;
 mod control;
 mod events_of;
+mod forms;
 mod job_ad;
 mod manual;
 mod options;

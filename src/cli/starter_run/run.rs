@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
+use super::forms::listed;
 use super::options::Cli;
-use crate::classad::format::json::{self, Layout};
-use crate::classad::format::long;
-use crate::cli::common::{AdFormat, Problem, Session, Status};
+use crate::cli::common::{Problem, Session, Status};
 use crate::config::ValueError;
 use crate::os::stdout_was_closed;
 use crate::quirks::{Quirk, Quirks};
@@ -58,21 +57,7 @@ impl Run<'_> {
 
     /// An ad in the form that is wanted.
     pub(super) fn formatted(&self, long_form: &[u8]) -> Vec<u8> {
-        let form = match self.cli.output.format() {
-            None | Some(AdFormat::Long) => return long_form.to_vec(),
-            Some(form) => form,
-        };
-        let (ad, _) = long::parse(long_form);
-        let mut text = Vec::new();
-        if form == AdFormat::Json {
-            text.extend_from_slice(b"[\n");
-            json::push(&ad, Layout::Indented, &mut text);
-            text.extend_from_slice(b"\n]\n");
-        } else {
-            json::push(&ad, Layout::OneLine, &mut text);
-            text.push(b'\n');
-        }
-        text
+        listed(self.cli.output.format(), [long_form])
     }
 
     /// The status of a job whose result ad may not be where it was asked for: a failure of ours, which a starter only notes.

@@ -12,6 +12,7 @@ use super::super::common::{Problem, Session, Status, is_broken_pipe, standard_er
 use super::access_point::JobSetup;
 use super::configuration::load;
 use super::control;
+use super::forms::listed;
 use super::job_ad;
 use super::options::{As, PRIVATE, is_dash, leading_number};
 use super::run::{Run, keep};
@@ -346,8 +347,8 @@ impl Run<'_> {
             // The tool prints nothing of its own accord; the slot runner has it print the ad.
             None if self.as_tool && std::env::var_os(PRIVATE).is_none() => {}
             _ => {
-                let Some(outcome) = &finished.outcome else { return Ok(()) };
-                stdout.write_all(&self.formatted(outcome))?;
+                let ads = finished.outcome.as_deref();
+                stdout.write_all(&listed(self.cli.output.format(), ads))?;
             }
         }
         stdout.flush()?;

@@ -92,6 +92,23 @@ fn hook_knob(subject: &Subject<'_>, entry: &Entry) -> Option<Finding> {
             Some(format!("only {with} are read; let the hook be a script that calls another with arguments")),
         );
     }
+    if extra_job && similar::nearest(rest, ["KEYWORD"]).is_some() {
+        return report(
+            format!("{shown} is read by nobody"),
+            Some(format!("did you mean {keyword}_JOB_HOOK_KEYWORD?")),
+        );
+    }
+    let parts = [(&WITH_TIMEOUT, "_TIMEOUT"), (&WITH_ARGUMENTS, "_ARGS")];
+    let with_parts: Vec<String> = parts
+        .iter()
+        .flat_map(|(hooks, part)| hooks.iter().map(move |hook| format!("{hook}{part}")))
+        .collect();
+    if let Some(near) = similar::nearest(rest, &with_parts) {
+        return report(
+            format!("{shown} is read by nobody"),
+            Some(format!("did you mean {keyword}_HOOK_{near}?")),
+        );
+    }
     let near = similar::nearest(base, HOOKS.iter().map(|hook| hook.as_bytes()));
     report(
         format!("{shown} is read by nobody: {} is no type of hook", BStr::new(base)),

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::aside::Aside;
 use crate::os::{Event, Given, Leftover, Reactor, SpawnError, Stream, Whom, clock};
 use crate::process::{ChildSpec, Exit, Usage};
 
@@ -63,6 +64,8 @@ pub struct Ended {
     pub stdin: Given,
     /// Processes it left behind.
     pub left_behind: Vec<Leftover>,
+    /// The signal that it sent to its process group, which is its caller's.
+    pub to_group: Option<i32>,
     /// What it used.
     pub usage: Usage,
 }
@@ -78,14 +81,18 @@ const STDERR_KEPT: usize = 64 * 1024;
 /// The loop itself fails.
 pub fn call(
     reactor: &mut Reactor,
-    spec: ChildSpec,
+    mut spec: ChildSpec,
     patience: Option<Duration>,
     complaint: &mut dyn FnMut(&[u8]),
 ) -> io::Result<Result<Outcome, i32>> {
+    let mut aside = Aside::of(reactor, &mut spec);
     let began = clock::tick();
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
         Err(error) => {
+            if let Some(number) = dismiss(&mut aside, reactor)? {
+                return Ok(Err(number));
+            }
             let ending = Ending::not_started(&error);
             return Ok(Ok(Outcome { ending, took: clock::tick().since(began) }));
         }
@@ -95,7 +102,11 @@ pub fn call(
     let mut interrupted = None;
     let mut live = Vec::new();
     loop {
-        match reactor.next(if killed { None } else { deadline })? {
+        let event = reactor.next(if killed { None } else { deadline })?;
+        if aside.as_mut().is_some_and(|aside| aside.sees(&event)) {
+            continue;
+        }
+        match event {
             Event::Piece { child: from, stream: Stream::Stderr, bytes } if from == child => {
                 complaint(&bytes);
                 let room = STDERR_KEPT.saturating_sub(live.len());
@@ -118,6 +129,7 @@ pub fn call(
                 if !left_behind.is_empty() {
                     reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
                 }
+                interrupted = interrupted.or(dismiss(&mut aside, reactor)?);
                 if let Some(number) = interrupted {
                     return Ok(Err(number));
                 }
@@ -130,6 +142,7 @@ pub fn call(
                     stderr,
                     stdin,
                     left_behind,
+                    to_group: aside.as_ref().and_then(Aside::signalled),
                     usage,
                 };
                 return Ok(Ok(Outcome { ending: Ending::Ran(ended), took }));
@@ -137,4 +150,11 @@ pub fn call(
             _ => {}
         }
     }
+}
+
+/// Ends the bystander of a call; the signal that came for us meanwhile.
+fn dismiss(aside: &mut Option<Aside>, reactor: &mut Reactor) -> io::Result<Option<i32>> {
+    let Some(aside) = aside else { return Ok(None) };
+    aside.dismiss(reactor);
+    aside.wait(reactor)
 }

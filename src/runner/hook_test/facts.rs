@@ -24,8 +24,8 @@ pub fn facts(spec: &ChildSpec) -> Map<String, Value> {
     });
     let (group, session) = match spec.session {
         Session::Own => ("own", "own"),
-        Session::Foreground => ("own", "parent"),
-        Session::Inherit => ("parent", "parent"),
+        Session::Foreground | Session::Group => ("own", "parent"),
+        Session::Inherit | Session::Join(_) => ("parent", "parent"),
     };
     let ignored = if spec.ignore_sigpipe { "1000" } else { "0" };
     let all = json!({

@@ -4,6 +4,7 @@ use bstr::ByteSlice;
 
 use super::call::{Ended, Ending, Outcome};
 use super::case::Case;
+use super::decision::Decision;
 use super::find_output::output;
 use super::finding::{Finding, Rule};
 use super::verdict::Verdict;
@@ -11,6 +12,7 @@ use crate::hook::reply;
 use crate::hook::{Caller, HookType};
 use crate::os::Given;
 use crate::process::Exit;
+use crate::slot::FetchDecision;
 
 /// Looks for everything that one call shows.
 pub fn find(case: &Case, outcome: &Outcome, verdict: &Verdict) -> Vec<Finding> {
@@ -25,6 +27,7 @@ pub fn find(case: &Case, outcome: &Outcome, verdict: &Verdict) -> Vec<Finding> {
             output(case, ended, verdict, &mut found);
             found.extend(not_read(case, ended));
             found.extend(left_behind(case, ended));
+            found.extend(signals_caller(case, ended));
             found.extend(match ended.exit {
                 None => vec![not_ended(case, outcome)],
                 Some(exit) => {
@@ -72,7 +75,11 @@ fn not_started(case: &Case, reason: &str, interpreter: Option<&str>) -> Finding 
             "the account that runs the hook must be able to execute the file and the program of its first line, and to \
              search the directories above both",
         ),
-        None => Finding::new(Rule::BadPath, reason, "the file must be a program or begin with #!"),
+        None => Finding::new(
+            Rule::BadPath,
+            reason,
+            "the file must be a program or begin with #!, without a byte order mark (BOM), blank or empty line before it",
+        ),
     }
 }
 
@@ -102,6 +109,9 @@ fn not_read(case: &Case, ended: &Ended) -> Option<Finding> {
 /// Processes that live on. What was killed with the hook at the end of patience is not left behind.
 fn left_behind(case: &Case, ended: &Ended) -> impl Iterator<Item = Finding> {
     let fate = match case.hook.caller() {
+        Caller::Startd | Caller::Router if !case.hook.is_output_read() => {
+            "it is killed as soon as the hook has ended"
+        }
         Caller::Startd | Caller::Router => "it is killed before the answer is used",
         Caller::Starter => "it lives on until the starter ends, and what it writes is lost",
         Caller::Shadow => "it lives on, and what it writes is lost",
@@ -119,6 +129,17 @@ fn left_behind(case: &Case, ended: &Ended) -> impl Iterator<Item = Finding> {
             "wait for what the hook starts; a service must be started elsewhere",
         )
     })
+}
+
+/// A signal to its process group: to its caller as well.
+fn signals_caller(case: &Case, ended: &Ended) -> Option<Finding> {
+    let number = ended.to_group?;
+    let who = case.hook.caller().name();
+    let message = format!(
+        "it sends signal {number} to its process group (kill 0), in which the {who} is too: that ends the {who} and its job"
+    );
+    let todo = "kill by their numbers what the hook has started; with set -m each job of a shell has a group of its own";
+    Some(Finding::new(Rule::SignalsCaller, message, todo))
 }
 
 fn not_ended(case: &Case, outcome: &Outcome) -> Finding {
@@ -156,7 +177,8 @@ fn status(case: &Case, exit: Exit, ended: &Ended, verdict: &Verdict) -> Option<F
     let printed = reply::lines(&ended.stdout).next().is_some();
     Some(match case.hook {
         HookType::FetchWork => {
-            let but = if printed { ": the answer is used all the same" } else { "" };
+            let is_used = printed && verdict.decision != Decision::Fetch(FetchDecision::BadOutput);
+            let but = if is_used { ": the answer is used all the same" } else { "" };
             Finding::new(
                 Rule::StatusIgnored,
                 format!("it {exit}, which the startd does not look at{but}"),
@@ -384,6 +406,65 @@ mod tests {
         assert_eq!(update("Note = 1\nOsUser = \"ana\"\n"), []);
         let prepare = rules(HookType::PrepareJob, "Note = 1\nClaimId = \"a\"\n", "", 0);
         assert_eq!(prepare, [("ignored-output", "ClaimId".into())]);
+    }
+
+    fn findings(hook: HookType, stdout: &[u8], code: u8) -> Vec<Finding> {
+        let case = Case::new(hook);
+        let ended = Ended { exit: Some(Exit::Code(code)), stdout: stdout.into(), ..Ended::default() };
+        let outcome = Outcome { ending: Ending::Ran(ended), took: Duration::from_millis(5) };
+        let verdict = super::super::verdict(&case, &outcome, b"/hook", &RealWorld::new(), Quirks::None);
+        find(&case, &outcome, &verdict)
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_in_a_string_is_not_said_to_go_on_in_the_next_line() {
+        for text in
+            [&b"A = 1\nCmd = \"/bin/ec"[..], b"A = 1\nCmd = \"/bin/ec\0ho\"\nB = 2\n", b"Cmd = \"x\n\n"]
+        {
+            let found = findings(HookType::PrepareJob, text, 0);
+            let bad = found.iter().find(|one| one.rule == Rule::BadLine).unwrap();
+            assert!(bad.message.starts_with("a string has no closing quote: it and all"), "{}", bad.message);
+            assert!(!found.iter().any(|one| one.rule == Rule::NewlineInString), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_that_nobody_sees_is_named() {
+        let found = findings(HookType::PrepareJob, "\u{feff}Memory = 17\n".as_bytes(), 0);
+        assert!(found[0].message.contains("byte order mark"), "{found:?}");
+        assert!(found[0].advice.contains("without BOM"), "{found:?}");
+        let advice = |text: &str| findings(HookType::PrepareJob, text.as_bytes(), 0).pop().unwrap().advice;
+        assert!(advice("[ A = 1; B = 2 ]\n").contains("without brackets"));
+        assert!(advice("{ \"A\": 1 }\n").contains("JSON"));
+    }
+
+    #[test]
+    fn an_image_that_puts_the_job_into_no_container_is_told() {
+        let told = |text: &str| {
+            let found = findings(HookType::PrepareJob, text.as_bytes(), 0);
+            found.into_iter().find(|one| one.message.contains("in no container")).map(|one| one.message)
+        };
+        let image = "ContainerImage = \"/cvmfs/x\"\nWantContainer = true\n";
+        let message = told(image).unwrap();
+        assert!(message.starts_with("with ContainerImage, WantContainer alone the job"), "{message}");
+        for more in ["WantSandboxImage = true", "WantSIF = Arch == \"X86_64\"", "WantDocker = true"] {
+            assert_eq!(told(&format!("{image}{more}\n")), None, "{more}");
+        }
+        assert!(told("DockerImage = \"debian\"\nWantDocker = false\n").is_some());
+        assert_eq!(told("Memory = 1\n"), None);
+    }
+
+    #[test]
+    fn a_failed_fetch_whose_answer_is_dropped_is_not_said_to_be_used() {
+        let message = |text: &str| {
+            let found = findings(HookType::FetchWork, text.as_bytes(), 3);
+            found.into_iter().find(|one| one.rule == Rule::StatusIgnored).unwrap().message
+        };
+        assert!(message("Cmd = \"/bin/true\"\n").ends_with("the answer is used all the same"));
+        assert!(message("Cmd = \"/bin/true\"\nnonsense\n").ends_with("which the startd does not look at"));
+        let code = findings(HookType::FetchWork, b"Cmd = \"/bin/true\"\nHookStatusCode = 7\n", 0);
+        let code = code.into_iter().find(|one| one.rule == Rule::StatusCode).unwrap();
+        assert_eq!(code.advice, "to report a failure print nothing");
     }
 
     #[test]

@@ -45,7 +45,10 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
         found.push(Finding::new(
             Rule::OutputCut,
             format!("the output reaches PIPE_BUFFER_MAX, {} bytes: the rest is lost", case.output_limit),
-            "print only what changes, or raise PIPE_BUFFER_MAX where the hook is called",
+            match counts(case) {
+                true => "print only what changes, or raise PIPE_BUFFER_MAX where the hook is called",
+                false => "print less: whoever goes on writing gets an error, and may die of it",
+            },
         ));
     }
     if !counts(case) {
@@ -63,7 +66,8 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
         return;
     }
     if let Some(bad) = &verdict.bad {
-        found.push(bad_line(case, bad, verdict));
+        let ends = reply::lines(&text[bad.span.end as usize..]).next().is_none();
+        found.push(bad_line(case, bad, verdict, ends));
     }
     lines(case, text, verdict, found);
     if let Some(at) = text.find(b"\r\n") {
@@ -77,6 +81,15 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
         );
     }
     older_forms(text, verdict, found);
+    if matches!(
+        case.hook,
+        HookType::FetchWork
+            | HookType::PrepareJob
+            | HookType::PrepareJobBeforeTransfer
+            | HookType::ShadowPrepareJob
+    ) {
+        image_without_container(text, verdict, found);
+    }
     if case.hook == HookType::FetchWork
         && let Some(job) = verdict.result.first()
     {
@@ -107,16 +120,7 @@ fn incomplete(job: &ClassAd, found: &mut Vec<Finding>) {
 fn older_forms(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let Some(job) = verdict.result.last() else { return };
     for (old, new, what) in [("Args", "Arguments", "arguments"), ("Env", "Environment", "environment")] {
-        let name_of =
-            |line: &[u8]| line.split(|&byte| byte == b'=').next().unwrap_or_default().trim().to_owned();
-        let printed = |wanted: &str| {
-            reply::lines(text)
-                .find(|(_, at)| {
-                    caseless::eq(&name_of(&text[at.start as usize..at.end as usize]), wanted.as_bytes())
-                })
-                .map(|(_, at)| at)
-        };
-        if let Some(place) = printed(old)
+        if let Some(place) = place_of(text, old)
             && job.string(new).is_some()
         {
             found.push(
@@ -131,7 +135,44 @@ fn older_forms(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     }
 }
 
-fn bad_line(case: &Case, bad: &BadLine, verdict: &Verdict) -> Finding {
+/// Where the first line stands that gives the attribute of this name.
+fn place_of(text: &[u8], wanted: &str) -> Option<Span> {
+    let name_of = |line: &[u8]| line.split(|&byte| byte == b'=').next().unwrap_or_default().trim().to_owned();
+    let mut lines = reply::lines(text).map(|(_, at)| at);
+    lines.find(|at| caseless::eq(&name_of(at.slice(text)), wanted.as_bytes()))
+}
+
+/// An image alone puts no job into a container, WantContainer with it does not either (`Starter::SpawnJob`, recording c20 028).
+fn image_without_container(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
+    let Some(job) = verdict.result.last() else { return };
+    // Of an expression nobody knows.
+    let is_wanted = |name: &str| {
+        job.get(name).is_some_and(|value| {
+            !matches!(value.as_literal(), Some(Value::Bool(false) | Value::Int(0) | Value::Undefined))
+        })
+    };
+    let chooses = ["WantDocker", "WantSIF", "WantSandboxImage", "WantDockerImage"];
+    let names = ["ContainerImage", "DockerImage", "WantContainer"];
+    let named = names.iter().filter(|name| is_wanted(name));
+    let printed = named.clone().find_map(|name| place_of(text, name));
+    if let Some(place) = printed
+        && !chooses.iter().any(|name| is_wanted(name))
+    {
+        let names: Vec<&str> = named.copied().collect();
+        found.push(
+            Finding::new(
+                Rule::IgnoredOutput,
+                format!("with {} alone the job runs in no container", names.join(", ")),
+                "print WantSIF, WantSandboxImage or WantDockerImage = true, which say what kind of image it is, or WantDocker = \
+                 true as well; without them only SINGULARITY_JOB of an execution point chooses a container",
+            )
+            .at(place),
+        );
+    }
+}
+
+/// `ends`: nothing stands behind the line.
+fn bad_line(case: &Case, bad: &BadLine, verdict: &Verdict, ends: bool) -> Finding {
     let consequence = if reads_all(case.hook) {
         "it spoils the whole answer"
     } else if verdict.good {
@@ -142,15 +183,20 @@ fn bad_line(case: &Case, bad: &BadLine, verdict: &Verdict) -> Finding {
     let open_string = matches!(&bad.error, Some(LineError::Value(_)))
         && bad.line.split_once_str("=").is_some_and(|(_, value)| is_open_string(value));
     let what = match &bad.error {
+        _ if open_string && ends => "a string has no closing quote".to_owned(),
         _ if open_string => "a string goes on in the next line".to_owned(),
         None => "a name cannot stand in quotes".to_owned(),
         Some(LineError::Value(error)) => error.to_string(),
         Some(other) => other.to_string(),
     };
-    let (rule, advice) = if open_string {
+    let (rule, advice) = if open_string && ends {
+        (Rule::BadLine, "end the string with a quote; print an answer as a whole, or nothing of it")
+    } else if open_string {
         (Rule::NewlineInString, "keep a message on one line; write a newline as a blank or as '; '")
     } else if bad.line.starts_with(b"#") {
         (Rule::BadLine, "comments are not understood here; print nothing but 'Name = value' lines")
+    } else if bad.line.starts_with(b"{") || bad.line.starts_with(b"[") {
+        (Rule::BadLine, "neither JSON nor ads in brackets are understood here; print 'Name = value' lines")
     } else if bad.line.iter().all(|&byte| byte == b'-') {
         (Rule::BadLine, "separators are not understood here; print one ad and nothing else")
     } else {
@@ -207,14 +253,9 @@ fn lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) 
                 Caller::Router => "the queue refuses it, and the whole answer with it",
                 _ => "no expression can refer to it",
             };
-            found.push(
-                Finding::new(
-                    Rule::BadName,
-                    format!("'{}' is no attribute name: {consequence}", name.as_bstr()),
-                    "names are letters, digits and underscores",
-                )
-                .at(name_span),
-            );
+            let (what, advice) = why_no_name(name);
+            let message = format!("'{}' is no attribute name{what}: {consequence}", name.as_bstr());
+            found.push(Finding::new(Rule::BadName, message, advice).at(name_span));
         }
         let key = name.to_ascii_lowercase();
         if seen.get(&key).is_some_and(|before| *before != value) {
@@ -232,6 +273,21 @@ fn lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) 
         found.extend(Printed { case, name: name.as_bstr(), value, place: name_span }.findings(verdict));
     }
 }
+
+/// What is seen in a name that is none, and what to do.
+fn why_no_name(name: &[u8]) -> (&'static str, &'static str) {
+    if name.starts_with(BYTE_ORDER_MARK) {
+        let what = ", since it begins with a byte order mark, which no editor shows";
+        return (what, "save or write the text as UTF-8 without BOM");
+    }
+    match name.starts_with(b"[") {
+        true => ("", "print one attribute a line, without brackets and semicolons"),
+        false => ("", "names are letters, digits and underscores"),
+    }
+}
+
+/// What some editors and programs begin a text with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 fn is_name(name: &[u8]) -> bool {
     name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
@@ -367,7 +423,13 @@ impl Printed<'_> {
             }
             _ => return None,
         };
-        let advice = "0 is success, 1 to 299 hold the job, 300 and more send it back to idle";
+        let advice = match self.case.hook {
+            _ if self.reads_status() => {
+                "0 is success, 1 to 299 hold the job, 300 and more send it back to idle"
+            }
+            HookType::FetchWork => "to report a failure print nothing",
+            _ => "the exit status says it: any but 0 is a failure",
+        };
         Some(self.finding(Rule::StatusCode, message, advice))
     }
 }

@@ -34,6 +34,8 @@ words! {
         InputNotRead => "input-not-read",
         /// Processes are left behind.
         LeftBehind => "left-behind",
+        /// The hook sends a signal to its process group, in which its caller is.
+        SignalsCaller => "signals-caller",
         /// The hook ran longer than the caller waits.
         RanTooLong => "ran-too-long",
         /// A status that nobody looks at.

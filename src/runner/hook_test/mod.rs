@@ -6,6 +6,7 @@
 mod ad_changes;
 mod again;
 mod answered;
+mod aside;
 mod call;
 mod caller;
 mod calls;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::aside::Aside;
 use super::call::{Ended, Ending, Outcome};
 use crate::os::{ChildId, Event, Reactor, Whom, clock};
 use crate::process::ChildSpec;
@@ -26,6 +27,15 @@ struct Running<T> {
     began: Tick,
     deadline: Tick,
     killed: bool,
+    aside: Option<Aside>,
+}
+
+/// A call that has ended, and whose bystander has not.
+struct Finished<T> {
+    tag: T,
+    ended: Ended,
+    took: Duration,
+    aside: Aside,
 }
 
 /// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`, after which `next`
@@ -41,22 +51,25 @@ pub fn run_many<T>(
     done: &mut dyn FnMut(T, Outcome),
 ) -> io::Result<Option<i32>> {
     let mut running: FxHashMap<ChildId, Running<T>> = FxHashMap::default();
+    let mut finished: Vec<Finished<T>> = Vec::new();
     loop {
         while running.len() < parallel.max(1) {
-            let Some(Job { tag, spec, patience }) = next() else { break };
+            let Some(Job { tag, mut spec, patience }) = next() else { break };
+            let aside = Aside::of(reactor, &mut spec);
             let began = clock::tick();
             match reactor.spawn(spec) {
                 Ok(child) => {
                     let deadline = began.plus(patience);
-                    running.insert(child, Running { tag, began, deadline, killed: false });
+                    running.insert(child, Running { tag, began, deadline, killed: false, aside });
                 }
                 Err(error) => {
+                    aside.into_iter().for_each(|mut aside| aside.dismiss(reactor));
                     let ending = Ending::not_started(&error);
                     done(tag, Outcome { ending, took: clock::tick().since(began) });
                 }
             }
         }
-        if running.is_empty() {
+        if running.is_empty() && finished.is_empty() {
             return Ok(None);
         }
         let deadline = running.values().filter(|one| !one.killed).map(|one| one.deadline).min();
@@ -68,7 +81,17 @@ pub fn run_many<T>(
                 reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
             }
         }
-        match reactor.next(deadline)? {
+        let event = reactor.next(deadline)?;
+        if running.values_mut().filter_map(|one| one.aside.as_mut()).any(|aside| aside.sees(&event)) {
+            continue;
+        }
+        if let Some(at) = finished.iter_mut().position(|one| one.aside.sees(&event)) {
+            let Finished { tag, mut ended, took, aside } = finished.swap_remove(at);
+            ended.to_group = aside.signalled();
+            done(tag, Outcome { ending: Ending::Ran(ended), took });
+            continue;
+        }
+        match event {
             Event::Signal(number) => {
                 reactor.kill_all(Duration::from_secs(2));
                 return Ok(Some(number));
@@ -86,10 +109,17 @@ pub fn run_many<T>(
                     stderr: stderr.bytes,
                     stdin,
                     left_behind,
+                    to_group: one.aside.as_ref().and_then(Aside::signalled),
                     usage,
                 };
                 let took = clock::tick().since(one.began);
-                done(one.tag, Outcome { ending: Ending::Ran(ended), took });
+                match one.aside.filter(|aside| !aside.is_over()) {
+                    Some(mut aside) => {
+                        aside.dismiss(reactor);
+                        finished.push(Finished { tag: one.tag, ended, took, aside });
+                    }
+                    None => done(one.tag, Outcome { ending: Ending::Ran(ended), took }),
+                }
             }
             _ => {}
         }

@@ -28,6 +28,8 @@ pub struct StateFile {
     kept: bool,
     /// It stays when we end, as something does that it names.
     remains: bool,
+    /// It could not be written, which has been told.
+    torn: bool,
 }
 
 impl StateFile {
@@ -52,7 +54,7 @@ impl StateFile {
     }
 
     fn begun(path: PathBuf, journal: JournalFile) -> Self {
-        StateFile { path, journal, kept: false, remains: false }
+        StateFile { path, journal, kept: false, remains: false, torn: false }
     }
 
     /// Begins it in a directory where those of all EXECUTE directories stand, and of other PID namespaces: another starter of the
@@ -79,7 +81,9 @@ impl StateFile {
 impl StateFile {
     /// Writes one record.
     pub(super) fn note(&mut self, left: &Left) -> Result<(), JournalError> {
-        self.journal.append(left)
+        let noted = self.journal.append(left);
+        // One failure tells of all.
+        if noted.is_err() && std::mem::replace(&mut self.torn, true) { Ok(()) } else { noted }
     }
 
     /// Something that it names could not be removed: whoever cleans tries again.

@@ -87,6 +87,9 @@ pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
     choice.passed("SINGULARITY_JOB", "is not true for this job");
     if wants("WantContainer") {
         let why = "alone it chooses none: WantSIF, WantSandboxImage or WantDockerImage says what kind of image it is";
+        inputs.remark_of_job(format!(
+            "WantContainer: {why}: the job runs outside of a container, as in a pool"
+        ));
         choice.passed("WantContainer", why);
     }
     Ok(choice)

@@ -145,7 +145,7 @@ pub const TRANSITIONS: &[Transition] = &[
     leads("starting", "process started", &["running", "removing", "container"]),
     leads("starting", "process failed", ENDING),
     leads("starting", "asked", ENDING),
-    leads("running", "process ended", &["container", "post script", "moving", "exiting", "removing", "finished"]),
+    leads("running", "process ended", &["starting", "container", "post script", "moving", "exiting", "removing", "finished"]),
     leads("running", "process failed", ENDING),
     leads("running", "asked", &["removing", "container", "finished"]),
     leads("post script", "process ended", ENDING),
