@@ -9,7 +9,6 @@ mod rows;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use bstr::{BString, ByteSlice};
 use clap::FromArgMatches;
 use serde_json::json;
@@ -119,11 +118,9 @@ impl View<'_> {
         let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
         let load = self.common.config.load_options(crate::config::CommandPolicy::BOUNDED);
         let loaded = Config::load(world, &who, &load);
-        loaded.map(|(config, _)| config).with_context(|| {
-            Problem::unreadable("cannot read the configuration").hint(
-                "name a job_queue.log, a history or a file of ads, or the configuration with --config-file",
-            )
-        })
+        let wanted =
+            "name a job_queue.log, a history or a file of ads, or the configuration with --config-file";
+        Ok(loaded.map(|(config, _)| config).map_err(|error| Problem::of_config(error).hint(wanted))?)
     }
 
     /// All rows of the files, or of the queue log of the configuration.

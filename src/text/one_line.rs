@@ -1,4 +1,4 @@
-//! Texts of others within a line of ours.
+//! Texts of others within lines of ours.
 
 /// A text with its control characters escaped, so that it stays within its line and does nothing to a terminal.
 ///
@@ -15,4 +15,15 @@ pub fn one_line(text: &str) -> String {
         }
     }
     line
+}
+
+/// A text of several lines that may quote anything, without what a terminal would obey: a `?` stands for each control
+/// character but newlines and tabs, as in the excerpts with carets.
+///
+/// ```
+/// use htc_hooks::text::one_line::harmless;
+/// assert_eq!(harmless("a\tb\n\u{1b}[2Jé"), "a\tb\n?[2Jé");
+/// ```
+pub fn harmless(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?")
 }

@@ -117,6 +117,8 @@ mod starter_stages;
 mod starter_transfer;
 mod starter_worst;
 #[cfg(feature = "cli")]
+mod told;
+#[cfg(feature = "cli")]
 mod tool;
 #[cfg(feature = "cli")]
 mod transform_ads;

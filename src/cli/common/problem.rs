@@ -8,6 +8,7 @@ use super::Status;
 use super::color::Painter;
 use crate::config::{ConfigError, ValueError};
 use crate::text::caret::{Caret, LineCaret};
+use crate::text::one_line::harmless;
 
 /// A failure with its exit status and, where there is text, the place in it. Wrap it in `anyhow` contexts freely: the
 /// status and the excerpt are found in the chain.
@@ -48,14 +49,19 @@ impl Problem {
 
     /// A configuration that cannot be read; where there is none at all, what to do about it.
     pub(crate) fn of_config(error: ConfigError) -> Self {
-        if is_without_configuration(&error) {
-            return Self::unreadable(
+        Self::without_configuration(&error)
+            .unwrap_or_else(|| Self::unreadable("cannot read the configuration").caused_by(error))
+    }
+
+    /// That there is no configuration at all, and what to do about it, where that is the error.
+    pub(crate) fn without_configuration(error: &ConfigError) -> Option<Self> {
+        is_without_configuration(error).then(|| {
+            Self::unreadable(
                 "there is no configuration: CONDOR_CONFIG is not set, and /etc/condor/, /usr/local/etc/ and ~condor/ have no \
                  condor_config",
             )
-            .hint("--config-file FILE names one; CONDOR_CONFIG=ONLY_ENV does without");
-        }
-        Self::unreadable("cannot read the configuration").caused_by(error)
+            .hint("--config-file FILE names one; CONDOR_CONFIG=ONLY_ENV does without")
+        })
     }
 
     /// The place of the mistake: `file:line:column: ` goes in front, the line and a caret below.
@@ -147,7 +153,7 @@ pub(crate) fn render(tool: &str, error: &anyhow::Error, painter: Painter) -> Str
         }
     }
     // What a file or a hook says may hold anything, also what a terminal would obey.
-    let told = causes.join(": ").replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?");
+    let told = harmless(&causes.join(": "));
     let mut text = format!("{}: {told}\n", painter.bold(tool));
     if let Some(problem) = find(error) {
         if let Some(excerpt) = &problem.excerpt {
@@ -155,7 +161,7 @@ pub(crate) fn render(tool: &str, error: &anyhow::Error, painter: Painter) -> Str
             text.push_str(&format!("{line}\n{}\n", painter.bad(marks)));
         }
         for hint in &problem.hints {
-            text.push_str(&format!("{} {hint}\n", painter.bold("hint:")));
+            text.push_str(&format!("{} {}\n", painter.bold("hint:"), harmless(hint)));
         }
     }
     text

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::color::Painter;
 use super::problem;
 use crate::classad::Dialect;
+use crate::text::one_line::harmless;
 
 /// What a running program knows of itself.
 #[derive(Clone, Debug)]
@@ -57,7 +58,8 @@ impl Session {
 
     /// Says on standard error that something is odd; the work goes on.
     pub fn warn(&self, message: &str) {
-        let text = format!("{}: {} {}\n", self.name, self.painter.warn("warning:"), brief(message));
+        let text =
+            format!("{}: {} {}\n", self.name, self.painter.warn("warning:"), harmless(&brief(message)));
         self.tell(&text);
     }
 

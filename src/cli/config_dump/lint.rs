@@ -14,6 +14,7 @@ use crate::config::{ConfigError, LoadOptions, Who};
 use crate::runner::config_lint::here::ELSEWHERE;
 use crate::runner::config_lint::{Judgement, Wanted};
 use crate::text::caret::LineCaret;
+use crate::text::one_line::harmless;
 use crate::world::World;
 
 /// What is looked at.
@@ -139,6 +140,9 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 fn unreadable(error: &ConfigError) -> Problem {
+    if let Some(problem) = Problem::without_configuration(error) {
+        return problem;
+    }
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let problem = Problem::unreadable(said.join("\n"));
     match &error.hint {
@@ -162,7 +166,7 @@ fn record(finding: &Finding) -> Record {
 
 /// `file:line:column: message [rule]`, the line with its caret, the fix.
 fn render(finding: &Finding, painter: Painter) -> String {
-    let message = format!("{} [{}]", finding.message, finding.rule);
+    let message = harmless(&format!("{} [{}]", finding.message, finding.rule));
     let mut text = match &finding.spot {
         Some(spot) => {
             let name = spot.name.to_str_lossy();
@@ -178,7 +182,7 @@ fn render(finding: &Finding, painter: Painter) -> String {
     };
     text.push('\n');
     if let Some(fix) = &finding.fix {
-        let _ = writeln!(text, "    {} {fix}", painter.bold("fix:"));
+        let _ = writeln!(text, "    {} {}", painter.bold("fix:"), harmless(fix));
     }
     text
 }

@@ -27,6 +27,9 @@ pub(super) fn load(
 
 /// A configuration that cannot be read, as this program tells it.
 pub(super) fn problem(error: &ConfigError) -> Problem {
+    if let Some(problem) = Problem::without_configuration(error) {
+        return problem;
+    }
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let mut problem = match &error.place {
         Some(place) => {

@@ -13,6 +13,7 @@ use crate::config::MacroSource;
 use crate::os::RealWorld;
 use crate::text::LineCounter;
 use crate::text::caret::Caret;
+use crate::text::one_line::harmless;
 use crate::transform::lint::{self, Finding, Severity};
 
 /// Options of the verb.
@@ -95,9 +96,10 @@ fn print(findings: &[Finding], out: &mut impl Write) -> std::io::Result<()> {
         }
         let span = finding.line.span(finding.at.0, finding.at.1);
         let caret = Caret { source: &source.name, text: &source.text, span };
-        let message = format!("{}: {} [{}]", word(finding.severity), finding.message, finding.rule);
+        let message =
+            harmless(&format!("{}: {} [{}]", word(finding.severity), finding.message, finding.rule));
         writeln!(out, "{}", caret.numbered_line(line).render(&message))?;
-        writeln!(out, "    fix: {}", finding.fix)?;
+        writeln!(out, "    fix: {}", harmless(&finding.fix))?;
     }
     for finding in cut {
         let (more, name) = (counts[&of(finding)] - SHOWN, &finding.line.source.name);
