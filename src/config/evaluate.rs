@@ -69,12 +69,7 @@ pub(crate) fn integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) 
         return Number::Value(value);
     }
     let Ok(expression) = Expr::parse_with(text, Dialect::of(world).old()) else { return Number::Unparsable };
-    match context.eval(&expression) {
-        Value::Int(value) => Number::Value(value),
-        Value::Real(value) => Number::Value(value as i64),
-        Value::Bool(value) => Number::Value(i64::from(value)),
-        _ => Number::Otherwise,
-    }
+    context.eval(&expression).as_int().map_or(Number::Otherwise, Number::Value)
 }
 
 /// As [`to_real`], and tells what is wrong.

@@ -248,3 +248,36 @@ fn descriptions_are_told_where_the_tool_has_some_and_with_the_story() {
     let story = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(story.contains("  meaning: Program that the startd asks for work"), "{story}");
 }
+
+#[test]
+fn int_of_a_real_beyond_64_bits_is_the_least_integer_as_a_cast_makes_it() {
+    let place =
+        Place::new("HUGE = 1.0e30\nLESS = -1e30\nA = $INT(HUGE)\nB = $INT(LESS)\nC = $INT(HUGE,%d)\n");
+    assert_eq!(place.run("A B C"), "-9223372036854775808\n-9223372036854775808\n0\n");
+    assert_eq!(place.run("-macro $INT(9.3e18)"), "-9223372036854775808\n");
+}
+
+#[test]
+fn without_any_configuration_the_way_to_name_one_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    for (program, words) in [
+        (env!("CARGO_BIN_EXE_htc-config-dump"), "START"),
+        (env!("CARGO_BIN_EXE_htc-config-dump"), "lint"),
+        (env!("CARGO_BIN_EXE_htc-router-status"), "--json"),
+    ] {
+        if ["/etc/condor/condor_config", "/usr/local/etc/condor_config"]
+            .iter()
+            .any(|file| fs::exists(file).unwrap())
+        {
+            return;
+        }
+        let output = Command::new(program).env_clear().current_dir(place.path()).arg(words).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(": there is no configuration: CONDOR_CONFIG is not set, and "), "{told}");
+        assert!(
+            told.contains("\nhint: --config-file FILE names one; CONDOR_CONFIG=ONLY_ENV does without\n"),
+            "{told}"
+        );
+        assert_eq!(output.status.code(), Some(3), "{told}");
+    }
+}
