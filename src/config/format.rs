@@ -82,7 +82,7 @@ impl Format {
         match self.letter {
             b'd' | b'i' => self.around(&self.spec.signed(signed)),
             b'c' | b'C' if value as u8 == 0 => self.before.clone(),
-            b'c' | b'C' => self.around(&self.spec.string(&[value as u8])),
+            b'c' | b'C' => self.around(&self.spec.character(value as u8)),
             b'p' if value == 0 => self.around(&self.spec.string(b"(nil)")),
             b'p' => self.around(&Spec { alternative: true, ..self.spec }.unsigned(value as u64, b'x')),
             letter => self.around(&self.spec.unsigned(unsigned, letter)),

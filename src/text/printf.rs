@@ -100,7 +100,12 @@ impl Spec {
         self.pad(value)
     }
 
-    /// `%f`, `%e`, `%g` and their upper-case forms, chosen by `conversion`.
+    /// `%c`: one byte, padded to the width; a precision means nothing.
+    pub fn character(&self, value: u8) -> Vec<u8> {
+        self.pad(&[value])
+    }
+
+    /// `%f`, `%e`, `%g`, `%a` and their upper-case forms, chosen by `conversion`.
     pub fn real(&self, value: f64, conversion: u8) -> Vec<u8> {
         let upper = conversion.is_ascii_uppercase();
         let sign = self.sign(value.is_sign_negative());
@@ -114,7 +119,12 @@ impl Spec {
         let digits = match conversion.to_ascii_lowercase() {
             b'f' => fixed(magnitude, precision, self.alternative),
             b'e' => exponential(magnitude, precision, upper, self.alternative),
-            b'a' => hexadecimal(magnitude, upper),
+            b'a' => {
+                // Zeros that fill the width stand behind the `0x`.
+                let prefix = format!("{sign}{}", if upper { "0X" } else { "0x" });
+                let digits = hexadecimal(magnitude, self.precision, upper, self.alternative);
+                return self.pad_number(&prefix, digits.as_bytes(), true);
+            }
             _ => general(magnitude, precision, upper, self.alternative),
         };
         self.pad_number(sign, digits.as_bytes(), true)
@@ -218,20 +228,38 @@ fn without_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// `%a`: the shortest exact hexadecimal form.
-fn hexadecimal(magnitude: f64, upper: bool) -> String {
+/// `%a` behind its `0x`: the shortest exact form, or as many digits as the precision says, the last one rounded to even.
+/// What is carried into the digit before the point makes that a two, as in glibc; the exponent stays.
+fn hexadecimal(magnitude: f64, precision: Option<usize>, upper: bool, alternative: bool) -> String {
+    /// Hexadecimal digits behind the point of a double.
+    const ALL: usize = 13;
     let bits = magnitude.to_bits();
     let fraction = bits & ((1 << 52) - 1);
     let biased = i64::try_from(bits >> 52 & 0x7ff).unwrap_or(0);
     let (lead, exponent) = match (biased, fraction) {
         (0, 0) => (0, 0),
         (0, _) => (0, -1022),
-        _ => (1, biased - 1023),
+        _ => (1u64, biased - 1023),
     };
-    let digits = format!("{fraction:013x}");
-    let digits = digits.trim_end_matches('0');
-    let point = if digits.is_empty() { "" } else { "." };
-    let text = format!("0x{lead}{point}{digits}p{exponent:+}");
+    let mut significand = lead << 52 | fraction;
+    if let Some(kept) = precision.filter(|&kept| kept < ALL) {
+        let unit = 1u64 << (4 * (ALL - kept));
+        let (below, is_odd) = (significand % unit, significand / unit % 2 == 1);
+        significand -= below;
+        if below > unit / 2 || below == unit / 2 && is_odd {
+            significand += unit;
+        }
+    }
+    let mut digits = format!("{:013x}", significand & ((1 << 52) - 1));
+    match precision {
+        None => digits.truncate(digits.trim_end_matches('0').len()),
+        Some(kept) => {
+            digits.truncate(kept);
+            digits.push_str(&"0".repeat(kept - digits.len()));
+        }
+    }
+    let point = if digits.is_empty() && !alternative { "" } else { "." };
+    let text = format!("{}{point}{digits}p{exponent:+}", significand >> 52);
     if upper { text.to_ascii_uppercase() } else { text }
 }
 
@@ -281,6 +309,26 @@ mod tests {
                  8312941379845142364501953125"
             );
         }
+    }
+
+    #[test]
+    fn hexadecimal_reals_take_flags_width_and_precision() {
+        assert_eq!(print("%.0a", 93784.0), "0x1p+16");
+        assert_eq!(print("%.0a", 3.0), "0x2p+1", "rounded to even, and the exponent stays");
+        assert_eq!(print("%.2a", 1.0 / 3.0), "0x1.55p-2");
+        assert_eq!(print("%.5a", 5.0), "0x1.40000p+2");
+        assert_eq!(print("%.15a", 1.5), "0x1.800000000000000p+0");
+        assert_eq!(print("%#.0a", 0.0), "0x0.p+0");
+        assert_eq!(print("%+012.1A", 1.5), "+0X0001.8P+0");
+        assert_eq!(print("%-12a|", -1.5), "-0x1.8p+0   ");
+        assert_eq!(print("%a", 5e-324), "0x0.0000000000001p-1022");
+    }
+
+    #[test]
+    fn a_precision_means_nothing_to_a_character() {
+        let spec = |text: &str| Spec::parse(text.as_bytes()).0;
+        assert_eq!(spec("3.0").character(b'x'), b"  x");
+        assert_eq!(spec("-3").character(b'x'), b"x  ");
     }
 
     #[test]

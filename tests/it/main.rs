@@ -11,6 +11,8 @@ mod classad_eval;
 #[cfg(feature = "cli")]
 mod completion;
 #[cfg(feature = "cli")]
+mod condor_q;
+#[cfg(feature = "cli")]
 mod config_val;
 #[cfg(feature = "cli")]
 mod control;

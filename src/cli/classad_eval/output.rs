@@ -82,6 +82,14 @@ pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMa
             .hint("give each value a -format of its own")
             .into());
     }
+    if let Some(unknown) = mask.unknown_conversion() {
+        let text = String::from_utf8_lossy(unknown);
+        return Err(Problem::usage(format!(
+            "'{text}' of a -format is no conversion: no value would be printed"
+        ))
+        .hint("%v prints any value, %s text, %d integers, %f reals; %% is a percent sign")
+        .into());
+    }
     mask.whole_numbers();
     Ok(mask)
 }

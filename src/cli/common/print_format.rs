@@ -83,6 +83,24 @@ impl Format {
         self.conversion.is_some_and(|first| conversion(&self.text, first.end).is_some())
     }
 
+    /// What looks like the conversion and is none, such as `%z` or `%*d`: all of the format is printed as it is then.
+    pub(crate) fn unknown_conversion(&self) -> Option<&[u8]> {
+        let mut from = 0;
+        while self.conversion.is_none() {
+            let start = from + memchr::memchr(b'%', self.text.get(from..)?)?;
+            let (_, used) = Spec::parse(&self.text[start + 1..]);
+            let end = start + 1 + used;
+            match self.text.get(end) {
+                Some(b'%') => from = end + 1,
+                Some(byte) if byte.is_ascii_alphabetic() || *byte == b'*' => {
+                    return Some(&self.text[start..=end]);
+                }
+                _ => from = end,
+            }
+        }
+        None
+    }
+
     /// The format with a number in place of its conversion; 32 bits of it unless the format says otherwise.
     /// The byte 0 that `%c` makes of 0 ends it, as it ends a string of C.
     pub(crate) fn integer(&self, value: i64) -> Vec<u8> {
@@ -95,7 +113,7 @@ impl Format {
             };
             match conversion.letter {
                 b'd' | b'i' => conversion.spec.signed(low.0),
-                b'c' | b'C' => conversion.spec.string(&[value as u8]),
+                b'c' | b'C' => conversion.spec.character(value as u8),
                 b'p' => Spec { alternative: true, ..conversion.spec }.unsigned(value as u64, b'x'),
                 letter => conversion.spec.unsigned(low.1, letter),
             }
@@ -253,6 +271,13 @@ mod tests {
     fn formats_without_a_conversion_are_text() {
         for text in ["plain", "%q", "100%%", "%", "%5", "%*d", ""] {
             assert!(Format::new(text.as_bytes()).kind().is_none(), "{text}");
+        }
+        for (text, unknown) in [("%z", Some("%z")), ("a%%b %5q", Some("%5q")), ("%*d", Some("%*"))] {
+            let format = Format::new(text.as_bytes());
+            assert_eq!(format.unknown_conversion(), unknown.map(str::as_bytes), "{text}");
+        }
+        for text in ["plain", "100%%", "100%", "%5", "%d %z", "5% (of all)"] {
+            assert_eq!(Format::new(text.as_bytes()).unknown_conversion(), None, "{text}");
         }
         assert!(Format::new(b"%s and %s").has_second_conversion());
         assert!(!Format::new(b"%s and %%").has_second_conversion());

@@ -82,6 +82,8 @@ struct Column {
 enum Cell {
     /// Nothing that the format can print.
     Invalid,
+    /// An evaluation that failed, which is no value: the condor tools show nothing.
+    Failed,
     Value(Value),
 }
 
@@ -193,7 +195,8 @@ impl PrintMask {
         self.undefined = Some(text.to_vec());
     }
 
-    /// Numbers that a conversion would cut to 32 bits are told by [`Row::cut`].
+    /// Nothing is passed over: numbers that a conversion would cut to 32 bits are told by [`Row::cut`], and an evaluation
+    /// that fails shows as `error`.
     pub fn whole_numbers(&mut self) {
         self.strict = true;
     }
@@ -233,6 +236,11 @@ impl PrintMask {
         self.columns.iter().any(|column| column.format.has_second_conversion())
     }
 
+    /// What looks like a conversion in a format without any, and is none.
+    pub fn unknown_conversion(&self) -> Option<&[u8]> {
+        self.columns.iter().find_map(|column| column.format.unknown_conversion())
+    }
+
     /// The values of an ad; widens columns that grow with their values.
     pub fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> Row {
         let cells: Vec<Cell> = self
@@ -240,6 +248,7 @@ impl PrintMask {
             .iter_mut()
             .map(|column| match (column.render(ad, context), &self.undefined) {
                 (Cell::Value(Value::Undefined), Some(text)) => Cell::Value(Value::from(text.as_slice())),
+                (Cell::Failed, _) if self.strict => Cell::Value(Value::Error),
                 (cell, _) => cell,
             })
             .collect();
@@ -338,7 +347,7 @@ impl Column {
 
     fn display(&mut self, cell: &Cell, world: &dyn World, out: &mut Vec<u8>) {
         let text: Vec<u8> = match cell {
-            Cell::Invalid => Vec::new(),
+            Cell::Invalid | Cell::Failed => Vec::new(),
             Cell::Value(value) => self.text(value, world),
         };
         if self.auto_width {
@@ -424,6 +433,6 @@ fn attribute(ad: &ClassAd, context: &Context<'_>, name: &[u8], expr: Option<&Exp
             time @ Value::AbsTime(_) => Cell::Value(time),
             value => value.as_int().map_or(Cell::Invalid, |number| Cell::Value(Value::Int(number))),
         },
-        Kind::Value | Kind::Pointer => Cell::Value(context.eval(expr)),
+        Kind::Value | Kind::Pointer => context.try_eval(expr).map_or(Cell::Failed, Cell::Value),
     }
 }

@@ -195,7 +195,13 @@ impl QueueOptions {
             self.mask.display_headings(&mut text);
         }
         for row in rows.values() {
+            let start = text.len();
             self.mask.display(row, world, &mut text);
+            if self.trimmed && text[start..].ends_with(b"\n") {
+                let kept = text[start..].trim_ascii_end().len();
+                text.truncate(start + kept);
+                text.push(b'\n');
+            }
             if text.len() > 1 << 16 {
                 out.write_all(&text)?;
                 text.clear();

@@ -4,12 +4,15 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
+use bstr::ByteSlice;
+
 use super::condor_q_tables::{Columns, RunTime};
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::Form;
 use crate::classad::{AttrName, Dialect, Expr};
 use crate::cli::common::{PrintMask, Session, Status};
 use crate::cli::compat::{Least, Rule, Word, Words};
+use crate::text::number::integer_prefix;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
@@ -153,6 +156,8 @@ pub(super) struct QueueOptions {
     pub(super) form: Option<Form>,
     all: Vec<Vec<u8>>,
     any: Vec<Vec<u8>>,
+    /// Jobs, or whole clusters, that are asked for by their ids.
+    ids: Vec<(i32, Option<i32>)>,
     pub(super) long: Option<ListForm>,
     pub(super) unsorted: bool,
     pub(super) attributes: Vec<AttrName>,
@@ -174,6 +179,8 @@ pub(super) struct QueueOptions {
     pub(super) warnings: Vec<String>,
     /// Whether nothing is to be cut for a terminal.
     pub(super) wide: bool,
+    /// Whether blanks at the end of rows are left out: `-wide` without a width.
+    pub(super) trimmed: bool,
     /// The schedd that is asked.
     pub(super) schedd: Option<Vec<u8>>,
 }
@@ -214,8 +221,13 @@ impl QueueOptions {
     pub(super) fn read(words: &[OsString]) -> Result<Result<QueueOptions, String>, Refusal> {
         let mut options = QueueOptions::default();
         let mut words = Words::new(RULES, words);
-        while let Some(word) = words.next() {
+        while let (name, Some(word)) = (words.full_name(), words.next()) {
             match word {
+                Word::Option { id: Id::Unsupported, .. } => {
+                    let text =
+                        format!("-{} is not carried out where no schedd is asked", name.unwrap_or_default());
+                    return Err(Refusal::new(&text));
+                }
                 Word::Option { id: Id::Help, .. } => return Ok(Err(USAGE.to_owned())),
                 Word::Option { id: Id::Version, .. } => {
                     return Ok(Err(format!("htc-hooks {} as condor_q\n", env!("CARGO_PKG_VERSION"))));
@@ -239,13 +251,13 @@ impl QueueOptions {
             None => Err(Refusal::new(what)),
         };
         match id {
-            Id::Wide => self.wide = true,
-            // Those of the last two are answered before.
-            Id::Nothing | Id::Help | Id::Version => {}
-            Id::NothingWithValue => drop(value("an option requires another parameter")?),
-            Id::Unsupported => {
-                return Err(Refusal::new("this option is not carried out where no schedd is asked"));
+            Id::Wide => {
+                self.wide = true;
+                self.trimmed = suffix.is_none();
             }
+            // Those of the last three are answered before.
+            Id::Nothing | Id::Help | Id::Version | Id::Unsupported => {}
+            Id::NothingWithValue => drop(value("an option requires another parameter")?),
             Id::Long => self.set_long(suffix),
             Id::Xml => self.set_form(ListForm::Xml)?,
             Id::Json => self.set_form(ListForm::Json)?,
@@ -358,13 +370,13 @@ impl QueueOptions {
     fn restrict_codes(&mut self, suffix: Option<&OsStr>) {
         let mut codes: Vec<String> = Vec::new();
         for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
-            let Some((code, used)) = crate::text::number::integer_prefix(word) else {
+            let Some((code, used)) = integer_prefix(word) else {
                 let word = String::from_utf8_lossy(word);
                 self.warnings
                     .push(format!("Warning \"{word}\" is not a hold code and/or subcode. ignoring\n"));
                 continue;
             };
-            let subcode = word[used..].strip_prefix(b"/").and_then(crate::text::number::integer_prefix);
+            let subcode = word[used..].strip_prefix(b"/").and_then(integer_prefix);
             codes.push(match subcode.filter(|(subcode, _)| *subcode >= 0) {
                 Some((subcode, _)) => format!("(HoldReasonCode=={code} && HoldReasonSubCode=={subcode})"),
                 None => format!("HoldReasonCode=={code}"),
@@ -387,17 +399,28 @@ impl QueueOptions {
 
     /// A word without a dash: a job, a cluster or an owner.
     fn restrict(&mut self, word: &[u8]) {
-        let text = String::from_utf8_lossy(word);
-        let (cluster, process) = text.split_once('.').unwrap_or((&text, ""));
-        let constraint = match (cluster.parse::<u32>(), process.parse::<u32>()) {
-            (Ok(cluster), Ok(process)) => format!("ClusterId == {cluster} && ProcId == {process}"),
-            (Ok(cluster), Err(_)) if process.is_empty() => format!("ClusterId == {cluster}"),
-            _ => {
-                self.any.push([b"Owner == \"", word, b"\""].concat());
-                return;
+        match id(word) {
+            Some(id) => self.ids.push(id),
+            // As a string of old ads is written, where a backslash is an ordinary byte.
+            None => self.any.push([b"Owner == \"", &word.replace("\"", "\\\"")[..], b"\""].concat()),
+        }
+    }
+
+    /// The restrictions one of which is to hold. A list of batches that is asked for a DAG has its jobs too.
+    fn any(&self) -> Vec<Vec<u8>> {
+        let mut any = self.any.clone();
+        let batches = self.is_table() && self.table() == Table::Batches;
+        for (cluster, process) in &self.ids {
+            any.push(match process {
+                Some(process) => format!("ClusterId == {cluster} && ProcId == {process}").into(),
+                None => format!("ClusterId == {cluster}").into(),
+            });
+            if batches && process.is_none_or(|process| process < 1) {
+                any.push(format!("DAGManJobId == {cluster}").into());
+                any.push(format!("int(split(JobBatchId, \".\")[0]) == {cluster}").into());
             }
-        };
-        self.any.push(constraint.into_bytes());
+        }
+        any
     }
 
     fn set_long(&mut self, suffix: Option<&OsStr>) {
@@ -457,8 +480,9 @@ impl QueueOptions {
         if !self.all.is_empty() {
             parts.push(join(&self.all, b" && "));
         }
-        if !self.any.is_empty() {
-            parts.push(join(&self.any, b" || "));
+        let any = self.any();
+        if !any.is_empty() {
+            parts.push(join(&any, b" || "));
         }
         if parts.is_empty() {
             return Ok(None);
@@ -467,6 +491,22 @@ impl QueueOptions {
         Expr::parse_with(&text, Dialect::old_syntax()).map(Some).map_err(|_| {
             session.tell(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
         })
+    }
+}
+
+/// The id of a job, or of a cluster as a whole (`7`, `7.`, `7.-1`), if a word is one (proc_id.cpp, `StrIsProcId`).
+fn id(word: &[u8]) -> Option<(i32, Option<i32>)> {
+    let (cluster, used) = integer_prefix(word)?;
+    let cluster = i32::try_from(cluster).ok().filter(|cluster| *cluster >= 0)?;
+    match word[used..].strip_prefix(b".") {
+        None => (used == word.len()).then_some((cluster, None)),
+        Some(b"") => Some((cluster, None)),
+        Some(process) => {
+            let digits = process.strip_prefix(b"-").unwrap_or(process);
+            let (number, used) = integer_prefix(digits).filter(|_| digits[0].is_ascii_digit())?;
+            let number = i32::try_from(number).ok().filter(|_| used == digits.len())?;
+            Some((cluster, Some(number).filter(|_| digits.len() == process.len())))
+        }
     }
 }
 
@@ -481,7 +521,7 @@ fn form_of(suffix: &OsStr) -> Option<Form> {
 /// How many jobs are wanted. Ads of a file are never limited, but the number must be one.
 fn limit(text: &[u8]) -> Result<usize, Refusal> {
     let shown = String::from_utf8_lossy(text);
-    match crate::text::number::integer_prefix(text) {
+    match integer_prefix(text) {
         Some((limit @ 1.., used)) if used == text.len() && limit <= i64::from(i32::MAX) => Ok(limit as usize),
         Some((limit, used)) if used == text.len() => {
             Err(Refusal::new(&format!("{limit} is not a valid for -limit.")))

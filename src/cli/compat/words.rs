@@ -90,7 +90,12 @@ impl<'a, Id: Copy> Words<'a, Id> {
         self.value()
     }
 
-    fn rule(&self, word: &[u8]) -> Option<(Id, Option<OsString>)> {
+    /// The whole name of the option that the next word is, however short it was typed.
+    pub fn full_name(&self) -> Option<&'static str> {
+        self.rule(self.rest.first()?.as_bytes()).map(|(rule, _)| rule.name)
+    }
+
+    fn rule(&self, word: &[u8]) -> Option<(&'static Rule<Id>, Option<OsString>)> {
         let name = word.strip_prefix(b"-")?;
         let (name, whole) = match name.strip_prefix(b"-") {
             Some(name) => (name, true),
@@ -106,7 +111,7 @@ impl<'a, Id: Copy> Words<'a, Id> {
                 _ => rule.name.len(),
             };
             let fits = typed.len() >= least && rule.name.as_bytes().starts_with(typed);
-            fits.then(|| (rule.id, suffix.map(|suffix| std::ffi::OsStr::from_bytes(suffix).to_owned())))
+            fits.then(|| (rule, suffix.map(|suffix| std::ffi::OsStr::from_bytes(suffix).to_owned())))
         })
     }
 }
@@ -118,7 +123,7 @@ impl<Id: Copy> Iterator for Words<'_, Id> {
         let word = self.value()?;
         let bytes = word.as_bytes();
         Some(match self.rule(bytes) {
-            Some((id, suffix)) => Word::Option { id, suffix },
+            Some((rule, suffix)) => Word::Option { id: rule.id, suffix },
             None if bytes.starts_with(b"-") => Word::Unknown(word.clone()),
             None => Word::Operand(word.clone()),
         })

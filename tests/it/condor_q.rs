@@ -1,0 +1,124 @@
+//! Columns of `condor_q -jobads` where they are odd: all of what is expected here was printed by version 25.14.
+
+use std::fs;
+
+use crate::tool::call;
+
+const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
+
+/// Status and output of condor_q on these ads.
+fn ask(ads: &str, words: &[&str]) -> (i32, String) {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("q.ads"), ads).unwrap();
+    call(EVAL, "condor_q", &[&["-jobads", "q.ads"], words].concat(), home.path())
+}
+
+fn told(text: &str) -> (i32, String) {
+    (0, text.to_owned())
+}
+
+#[test]
+fn a_column_whose_evaluation_fails_is_empty_as_condor_q_and_an_error_otherwise() {
+    let ads = "ClusterId = 1\nProcId = 0\nA = userHome()\nB = B\n";
+    assert_eq!(ask(ads, &["-af", "ProcId", "A", "1 + A", "B"]), told("0   undefined\n"));
+    assert_eq!(ask(ads, &["-af:lV", "A", "ProcId"]), told(" ProcId = 0\n"));
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("q.ads"), ads).unwrap();
+    let native = call(EVAL, "htc-classad-eval", &["--ads", "q.ads", "-af", "ProcId", "A"], home.path());
+    assert_eq!(native, told("0 error\n"));
+}
+
+#[test]
+fn wide_without_a_width_leaves_out_the_blanks_at_the_end_of_rows() {
+    let ads = "ClusterId = 1\nProcId = 0\nA = \"x\"\n";
+    let rows = |words: &[&str]| ask(ads, &[&["-af", "A"], words].concat());
+    assert_eq!(rows(&["-f", "%6d", "Undef"]), told("x       \n"));
+    assert_eq!(rows(&["-f", "%6d", "Undef", "-wide"]), told("x\n"));
+    assert_eq!(rows(&["-f", "%6d", "Undef", "-wide:90"]), told("x       \n"));
+    assert_eq!(ask(ads, &["-wide", "-f", "%6d", "Undef"]), told("      "));
+}
+
+#[test]
+fn hexadecimal_reals_and_characters_are_printed_as_c_prints_them() {
+    let ads = "ClusterId = 1\nProcId = 0\nA = 1.0 / 3\nB = 65\n";
+    let format = |format: &str, what: &str| ask(ads, &["-format", format, what]).1;
+    assert_eq!(format("%.2a|", "A"), "0x1.55p-2|");
+    assert_eq!(format("%#.0a|", "ProcId"), "0x0.p+0|");
+    assert_eq!(format("%012.1a|", "A"), "0x00001.5p-2|");
+    assert_eq!(format("%3.0c|", "B"), "  A|");
+}
+
+#[test]
+fn an_option_that_is_not_carried_out_is_named_in_full() {
+    let home = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
+    let output = std::process::Command::new(home.path().join("condor_q"))
+        .args(["-jobads", "/dev/null", "-auto", "Owner"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(told, "Error: -autocluster is not carried out where no schedd is asked\n");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_dag_asked_for_by_its_id_is_listed_with_its_jobs_and_those_of_its_batch() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let job = |cluster: i32, more: &str| {
+        let id = format!("{cluster}.0");
+        let set = |(name, value): (&str, &str)| format!("103 {id} {name} {value}\n");
+        let every = [("Owner", "\"bob\""), ("JobStatus", "1"), ("QDate", "5"), ("RouteName", "\"R\"")];
+        let own = more.split(';').filter_map(|pair| pair.split_once('='));
+        format!("101 {id} Job Machine\n") + &every.into_iter().chain(own).map(set).collect::<String>()
+    };
+    let log = [
+        "107 1 CreationTimestamp 1\n".to_owned(),
+        job(1, "JobUniverse=5;DAGManJobId=7;DAGNodeName=\"A\""),
+        job(2, "JobUniverse=5"),
+        job(7, "JobUniverse=7"),
+        job(9, "JobUniverse=5;JobBatchId=\"7.0\""),
+    ];
+    fs::write(place.join("job_queue.log"), log.concat()).unwrap();
+    fs::write(place.join("condor_config"), format!("SPOOL = {}\n", place.display())).unwrap();
+    let ids = |words: &[&str]| -> Vec<String> {
+        let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
+        assert_eq!(status, 0, "{out}");
+        let of_bob = out.lines().filter(|line| line.contains("bob"));
+        of_bob.map(|line| line.split_whitespace().last().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(ids(&["7"]), ["1.0", "0.0", "9.0"]);
+    assert_eq!(ids(&["7.0"]), ["1.0", "0.0", "9.0"]);
+    assert!(ids(&["7.1"]).is_empty());
+    assert_eq!(ids(&["7", "-nobatch"]).len(), 1);
+}
+
+#[test]
+fn words_that_ask_for_jobs_are_taken_as_ids_and_owners_as_condor_q_takes_them() {
+    let ads = "ClusterId = 1\nProcId = 0\nOwner = \"bob\"\n\nClusterId = 2\nProcId = 0\nOwner = \"a\\\"b\"\n\n\
+               ClusterId = 2\nProcId = 1\nOwner = \"b\\x\"\n";
+    let jobs = |word: &str| ask(ads, &["-af:j", "Owner", "-constraint", "true", word]).1;
+    assert_eq!(jobs("a\"b"), "2.0 a\"b\n");
+    assert_eq!(jobs("b\\x"), "2.1 b\\x\n");
+    assert_eq!(jobs(" 1"), "1.0 bob\n");
+    assert_eq!(jobs("2.-1"), "2.0 a\"b\n2.1 b\\x\n");
+    assert_eq!(jobs("02."), jobs("2"));
+    for nobody in ["bob@x", "1.0x", "1 2", "0x1", ""] {
+        assert_eq!(jobs(nobody), "", "{nobody}");
+    }
+}
+
+#[test]
+fn a_format_whose_conversion_means_nothing_is_refused_and_printed_as_it_is_by_condor_q() {
+    let ads = "ClusterId = 1\nProcId = 0\n";
+    assert_eq!(ask(ads, &["-format", "%z\\n", "ProcId"]), told("%z\n"));
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("q.ads"), ads).unwrap();
+    let native = |format: &str| {
+        call(EVAL, "htc-classad-eval", &["--ads", "q.ads", "-format", format, "ProcId"], home.path())
+    };
+    assert_eq!(native("%z\\n"), (2, String::new()));
+    assert_eq!(native("%*d\\n"), (2, String::new()));
+    assert_eq!(native("100%\\n"), told("100%\n"));
+    assert_eq!(native("%d%%\\n"), told("0%\n"));
+}
