@@ -74,23 +74,26 @@ fn a_dag_asked_for_by_its_id_is_listed_with_its_jobs_and_those_of_its_batch() {
     };
     let log = [
         "107 1 CreationTimestamp 1\n".to_owned(),
-        job(1, "JobUniverse=5;DAGManJobId=7;DAGNodeName=\"A\""),
-        job(2, "JobUniverse=5"),
+        job(1, "JobUniverse=5;DAGManJobId=7;DAGNodeName=\"A\";TotalSubmitProcs=1"),
+        job(2, "JobUniverse=5;TotalSubmitProcs=4"),
         job(7, "JobUniverse=7"),
         job(9, "JobUniverse=5;JobBatchId=\"7.0\""),
     ];
     fs::write(place.join("job_queue.log"), log.concat()).unwrap();
     fs::write(place.join("condor_config"), format!("SPOOL = {}\n", place.display())).unwrap();
-    let ids = |words: &[&str]| -> Vec<String> {
+    let last = |words: &[&str], count: usize| -> Vec<String> {
         let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
         assert_eq!(status, 0, "{out}");
         let of_bob = out.lines().filter(|line| line.contains("bob"));
-        of_bob.map(|line| line.split_whitespace().last().unwrap_or_default().to_owned()).collect()
+        of_bob.map(|line| line.split_whitespace().nth_back(count).unwrap_or_default().to_owned()).collect()
     };
+    let ids = |words: &[&str]| last(words, 0);
     assert_eq!(ids(&["7"]), ["1.0", "0.0", "9.0"]);
     assert_eq!(ids(&["7.0"]), ["1.0", "0.0", "9.0"]);
     assert!(ids(&["7.1"]).is_empty());
     assert_eq!(ids(&["7", "-nobatch"]).len(), 1);
+    // What was submitted with a node of a DAG is no total.
+    assert_eq!(last(&["1", "2"], 1), ["_", "4"]);
 }
 
 #[test]

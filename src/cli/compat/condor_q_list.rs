@@ -149,6 +149,8 @@ struct Job {
     status: i64,
     submitted_procs: Option<i64>,
     is_dag: bool,
+    /// A job of a DAG, which does not count what was submitted with it.
+    is_node: bool,
 }
 
 impl Job {
@@ -170,8 +172,15 @@ impl Job {
             status: context.int("JobStatus").unwrap_or(0),
             submitted_procs: context.int("DAG_NodesTotal").or_else(|| context.int("TotalSubmitProcs")),
             is_dag,
+            is_node: dag(&context).is_some_and(|dag| dag > 0),
         }
     }
+}
+
+/// The DAG that a job is of; old jobs have it as a string (`lookup_dagman_job_id`).
+fn dag(context: &Context<'_>) -> Option<i64> {
+    let text = || crate::text::number::integer_prefix(&context.string("DAGManJobId")?).map(|(dag, _)| dag);
+    context.int("DAGManJobId").or_else(text)
 }
 
 /// One line: the jobs of a batch.
@@ -202,7 +211,8 @@ impl Row {
 
     /// Counts a job. With a constraint nobody knows how many have left: none is done.
     fn take(&mut self, job: &Job) {
-        if self.cluster.replace(job.id.cluster) != Some(job.id.cluster) {
+        let is_new = self.cluster.replace(job.id.cluster) != Some(job.id.cluster);
+        if is_new && (job.is_dag || !job.is_node) {
             self.total += job.submitted_procs.unwrap_or(0);
         }
         if job.is_dag {

@@ -417,7 +417,11 @@ impl QueueOptions {
             });
             if batches && process.is_none_or(|process| process < 1) {
                 any.push(format!("DAGManJobId == {cluster}").into());
-                any.push(format!("int(split(JobBatchId, \".\")[0]) == {cluster}").into());
+                // Guarded: without a batch it is an error in the reference, which loses jobs of the ids behind it.
+                any.push(
+                    format!("(JobBatchId isnt undefined && int(split(JobBatchId, \".\")[0]) == {cluster})")
+                        .into(),
+                );
             }
         }
         any
