@@ -200,7 +200,7 @@ impl Starter<'_> {
                 self.asked.vacate = why.or(self.asked.vacate.take());
             }
             Request::Requeue => {
-                let removal = if self.asked.removal.is_none() { Removal::Requeued } else { Removal::ForGood };
+                let removal = self.asked.removal.unwrap_or(Removal::Requeued);
                 (self.asked.removal, self.asked.last) = (Some(removal), LastRequest::Remove);
             }
             Request::Hold(why) => {
