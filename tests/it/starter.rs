@@ -341,7 +341,8 @@ fn orders_that_come_before_the_starter_can_hear_them_are_heard() {
     ];
     let ran = place.finish(place.start(&shell("exec sleep 600")));
     assert!(ran.left.is_empty());
-    assert!(ran.calls.ends_with("exit evict\n"), "{} {}", ran.calls, ran.told);
+    // PREPARE_JOB runs beside it, and may be the last to write.
+    assert!(ran.calls.lines().any(|call| call == "exit evict"), "{} {}", ran.calls, ran.told);
 }
 
 #[test]
