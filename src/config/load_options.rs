@@ -41,7 +41,7 @@ pub struct LoadOptions {
     /// Whether the user's own file (`~/.condor/user_config`) is read.
     pub user_file: bool,
     /// Whether reading goes on behind what stops daemons, for those who want to know all that is wrong:
-    /// [`Attempt::stops`] and [`Config::not_read`] tell.
+    /// `Attempt::stops` and `Config::not_read` of [`crate::config`] tell.
     pub go_on: bool,
 }
 
