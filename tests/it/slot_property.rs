@@ -1,7 +1,7 @@
 //! Whatever comes, in whatever order: no job without a claim, nothing oversold, each device in one slot, each fetch answered, each
 //! time-out fires.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -132,6 +132,8 @@ struct Driver {
     quirks: Quirks,
     /// What each slot is, and since when.
     since: BTreeMap<SlotKey, (State, Activity, u64)>,
+    /// Slots that were suspended without a job: 25.14 has them Busy when they go on.
+    suspended_idle: BTreeSet<SlotKey>,
 }
 
 impl Driver {
@@ -154,8 +156,17 @@ impl Driver {
         let now = Now::at_epoch(1_800_000_000);
         let point = ExecutionPoint::new(made.settings, world, now);
         let (starters, fetches) = (BTreeMap::new(), Vec::new());
-        let since = BTreeMap::new();
-        let mut driver = Driver { point, now, starters, fetches, replies: 0, answered: 0, quirks, since };
+        let mut driver = Driver {
+            point,
+            now,
+            starters,
+            fetches,
+            replies: 0,
+            answered: 0,
+            quirks,
+            since: BTreeMap::new(),
+            suspended_idle: BTreeSet::new(),
+        };
         driver.step(Event::Start);
         Some(driver)
     }
@@ -334,11 +345,17 @@ impl Driver {
         for (key, id, state, activity) in &slots {
             let jobs = self.starters.values().filter(|(slot, backfill, _)| slot == key && !backfill).count();
             assert!(jobs <= 1, "{id} runs {jobs} jobs");
+            if jobs == 0 && (*state, *activity) == (State::Claimed, Activity::Suspended) {
+                self.suspended_idle.insert(*key);
+            }
             if *activity == Activity::Busy {
                 // In 25.14 no client lives for long, and none is started for that.
                 let backfills = client || self.quirks == Quirks::Reference;
-                let runs = if *state == State::Backfill { backfills } else { jobs == 1 };
+                let went_on = self.suspended_idle.contains(key) && self.quirks == Quirks::Reference;
+                let runs = if *state == State::Backfill { backfills } else { jobs == 1 || went_on };
                 assert!(runs, "{id} is {state}/Busy, and nothing runs");
+            } else if *activity != Activity::Suspended {
+                self.suspended_idle.remove(key);
             }
         }
         // Backfill slots have the machine once more.

@@ -4,13 +4,14 @@
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use htc_hooks::journal::frame;
 use htc_hooks::starter::Left;
 use nix::sys::signal::Signal;
 
-use crate::children::{is_alive, write_executable};
+use crate::children::{LONG, is_alive, write_executable};
 use crate::dice::Dice;
 use crate::place::{Place, heard, send, shell};
 
@@ -58,6 +59,15 @@ fn with_base(name: &str) -> (Place, String) {
     (Place::new().knob(&format!("BASE_CGROUP = {base}")), base)
 }
 
+/// The job may be quicker than its starter, which writes down that it runs.
+fn until_it_says(file: &Path, what: &str) {
+    let begun = Instant::now();
+    while !fs::read_to_string(file).unwrap().contains(what) {
+        assert!(begun.elapsed() < LONG, "{} never says {what}", file.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn what_a_killed_starter_leaves_is_found_and_removed_once() {
     let (place, base) = with_base("killed");
@@ -71,6 +81,7 @@ fn what_a_killed_starter_leaves_is_found_and_removed_once() {
     let (status, said) = clean(&place);
     assert_eq!((status, said.as_str()), (0, ""), "a starter that lives is left alone");
     assert!(is_alive(pid));
+    until_it_says(&place.path("execute").join(&state), "running");
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
     let (status, said, ads) = clean_with_ads(&place);

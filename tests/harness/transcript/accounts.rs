@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use super::Result;
 
@@ -16,6 +17,16 @@ pub const RECORDED: [(&str, u32, &str); 3] =
 
 /// Host name inside.
 const HOST: &str = "htcreplay";
+
+/// By its path: who looks for a program on the PATH of its child copies the memory of this process first.
+const UNSHARE: &str = "/usr/bin/unshare";
+
+/// Whether root can make a mount namespace here.
+static SEPARATE: LazyLock<bool> = LazyLock::new(|| {
+    let script = "mount --bind /etc/passwd /etc/passwd && hostname htcreplay";
+    let output = Command::new(UNSHARE).args(["--mount", "--uts", "sh", "-c", script]).output();
+    output.is_ok_and(|output| output.status.success())
+});
 
 /// What this machine lets us do.
 #[derive(Clone, Debug)]
@@ -32,17 +43,7 @@ impl Accounts {
         let real = fs::read_to_string("/proc/sys/kernel/hostname")
             .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned());
         let root = nix::unistd::geteuid().is_root();
-        let separate = root
-            && Command::new("unshare")
-                .args([
-                    "--mount",
-                    "--uts",
-                    "sh",
-                    "-c",
-                    "mount --bind /etc/passwd /etc/passwd && hostname htcreplay",
-                ])
-                .output()
-                .is_ok_and(|output| output.status.success());
+        let separate = root && *SEPARATE;
         if !separate {
             let why = if root { "no mount namespace can be made here" } else { "the caller is not root" };
             left_out.push(format!(
@@ -78,7 +79,7 @@ impl Accounts {
         if !self.own {
             return Command::new(program);
         }
-        let mut command = Command::new("unshare");
+        let mut command = Command::new(UNSHARE);
         command.args(["--mount", "--uts", "sh", "-c"]);
         command.arg(format!(
             "mount --bind \"$0/passwd\" /etc/passwd && mount --bind \"$0/group\" /etc/group && hostname {HOST} && exec \"$@\""
