@@ -110,6 +110,27 @@ FARM_HOOK_FETCH_WROK = /bin/true
 }
 
 #[test]
+fn names_with_zeros_in_front_of_a_slots_number_are_read_by_nobody() {
+    let config = "NUM_SLOTS = 2
+SLOT01_JOB_HOOK_KEYWORD = FARM
+SLOT1_01_USER = x
+SLOT0_USER = x
+NUM_SLOTS_TYPE_01 = 1
+SLOT10_USER = x
+SLOT_TYPE_0_PARTITIONABLE = false
+";
+    let (out, _, _) = Place::new(config).run(["lint"]);
+    for meant in ["SLOT1_JOB_HOOK_KEYWORD?", "SLOT1_1_USER?", "NUM_SLOTS_TYPE_1?"] {
+        assert!(out.contains(&format!("did you mean {meant}")), "{out}");
+    }
+    assert!(
+        out.contains("SLOT0_USER: slots are numbered from 1") || out.contains("slots are numbered from 1"),
+        "{out}"
+    );
+    assert!(!out.contains("SLOT10_USER") && !out.contains("PARTITIONABLE"), "{out}");
+}
+
+#[test]
 fn keywords_and_paths_of_hooks_are_looked_at() {
     let place = Place::new("");
     place.write("open", "#!/bin/sh\n");

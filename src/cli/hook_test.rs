@@ -5,6 +5,7 @@ mod ads;
 mod call;
 mod cron;
 mod cron_play;
+mod feed;
 mod fuzz;
 mod init;
 mod manual;
@@ -22,6 +23,7 @@ mod suites;
 mod timing;
 mod variables;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use self::options::{One, Shared};
@@ -123,7 +125,13 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         let hint = "leave it away, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
         return Err(Problem::usage("--events tells of the calls of one hook").hint(hint).into());
     }
-    let one = |hook, one: &One| one::run(&shared, hook, &one.reading(known_words(hook)), session);
+    let of_verb = matches.subcommand().map(|(_, of_verb)| of_verb).filter(|_| calls_one);
+    let names_ads =
+        of_verb.is_some_and(|of_verb| of_verb.value_source("ads") == Some(ValueSource::CommandLine));
+    let one = |hook, one: &One| {
+        let one = One { names_ads, ..one.reading(known_words(hook)) };
+        one::run(&shared, hook, &one, session)
+    };
     match &verb {
         Verb::Fetch(options) => one(HookType::FetchWork, options),
         Verb::Reply(options) => one(HookType::ReplyFetch, options),

@@ -12,7 +12,7 @@ use bstr::{BString, ByteSlice};
 
 use super::hook_type::HookType;
 use super::knobs::Knobs;
-use crate::world::World;
+use crate::world::{FileKind, World};
 
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 const EXECUTABLE_BY_OWNER: u32 = 0o100;
@@ -24,6 +24,8 @@ pub struct Refusal {
     pub path: BString,
     /// Why.
     pub reason: Reason,
+    /// It is a directory, whose modes are no matter.
+    pub is_directory: bool,
 }
 
 /// Why a path is refused.
@@ -66,6 +68,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.as_bstr();
         match &self.reason {
+            Reason::WorldWritable | Reason::NotExecutable if self.is_directory => {
+                write!(f, "hook path '{path}' refused: it is a directory; name the program in it")
+            }
             Reason::Stat(error) if self.path.iter().any(u8::is_ascii_whitespace) => write!(
                 f,
                 "hook path '{path}' refused: {}; the whole value is taken as the path, arguments cannot stand in it",
@@ -101,9 +106,11 @@ impl std::error::Error for Refusal {
 /// # Errors
 /// The first test that fails.
 pub fn check(world: &dyn World, path: &[u8]) -> Result<(), Refusal> {
-    let refuse = |reason| Err(Refusal { path: path.into(), reason });
     let file = path.to_path_lossy();
-    let status = match world.stat(&file) {
+    let status = world.stat(&file);
+    let is_directory = status.as_ref().is_ok_and(|status| status.kind == FileKind::Directory);
+    let refuse = |reason| Err(Refusal { path: path.into(), reason, is_directory });
+    let status = match status {
         Ok(status) => status,
         Err(error) => return refuse(Reason::Stat(error)),
     };

@@ -27,6 +27,7 @@
 //! | `note` | reason | something that was done, and went well |
 //! | `warning` | slot hook pid job verdict reason | anything a user should look at; the verdict is the id of a quirk |
 
+use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -266,15 +267,20 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where events go: readable lines to one place, JSON lines to another. Writing never stops a runner: a reader that does not
 /// keep up loses lines, which is told at their place once it reads again; a place that cannot be written to is given up,
-/// which is told once at the other.
+/// which is told once at the other, or where [complaints](EventStream::complaining) go.
 pub struct EventStream {
     readable: Option<Outlet>,
+    /// Where it is told that events are lost when there are no readable lines.
+    complaints: Option<Outlet>,
     json: Option<Outlet>,
     prefix: String,
     /// Whether it was told that JSON lines are held back.
     behind: bool,
     /// Whether it was told that their disk is full.
     full: bool,
+    /// Whether JSON lines could not be written though somebody would read them.
+    failed: bool,
+    ended: bool,
     look: Look,
 }
 
@@ -295,12 +301,27 @@ impl EventStream {
     pub fn new(prefix: &str, readable: Option<Outlet>, json: Option<Outlet>) -> Self {
         EventStream {
             readable,
+            complaints: None,
             json,
             prefix: prefix.to_owned(),
             behind: false,
             full: false,
+            failed: false,
+            ended: false,
             look: Look::default(),
         }
+    }
+
+    /// The same, telling here that events are lost when there are no readable lines.
+    pub fn complaining(mut self, complaints: Option<Outlet>) -> Self {
+        self.complaints = complaints;
+        self
+    }
+
+    /// Writes what is held and ends. Whether all events are written, as far as anybody is there to read them.
+    pub fn finish(mut self) -> bool {
+        self.end();
+        !self.failed
     }
 
     /// The same with lines that look so.
@@ -368,7 +389,7 @@ impl EventStream {
         self.write_json(line);
         if self.json.as_ref().is_some_and(Outlet::is_full) {
             if !std::mem::replace(&mut self.full, true) {
-                self.line("warning: the disk of --events is full: events are held, and lost when there are too many");
+                self.complain("warning: the disk of --events is full: events are held, and lost when there are too many");
             }
         } else if !self.behind && self.json.as_ref().is_some_and(Outlet::is_stalled) {
             self.behind = true;
@@ -381,7 +402,25 @@ impl EventStream {
             && let Err(error) = outlet.write(line)
         {
             self.json = None;
-            self.line(&format!("warning: events are no longer written: {error}"));
+            let text = format!("warning: events are no longer written: {error}");
+            // A reader that has had enough misses nothing.
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                self.line(&text);
+            } else {
+                self.failed = true;
+                self.complain(&text);
+            }
+        }
+    }
+
+    /// Tells what nobody should miss: with the readable lines, else where complaints go.
+    fn complain(&mut self, text: &str) {
+        match &mut self.complaints {
+            Some(outlet) if self.readable.is_none() => {
+                // Who cannot be told cannot be told.
+                let _ = outlet.write(format!("{}{text}\n", self.prefix).into_bytes());
+            }
+            _ => self.line(text),
         }
     }
 
@@ -402,8 +441,11 @@ impl EventStream {
 const SLOW: &str = "nobody read them in time";
 const FULL: &str = "the disk was full";
 
-impl Drop for EventStream {
-    fn drop(&mut self) {
+impl EventStream {
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
         self.flush();
         for outlet in [&mut self.json, &mut self.readable].into_iter().flatten() {
             outlet.finish(PATIENCE);
@@ -411,9 +453,16 @@ impl Drop for EventStream {
         self.flush();
         let unwritten = self.json.as_ref().map_or(0, Outlet::unwritten);
         if unwritten > 0 {
+            self.failed |= self.full;
             let why = if self.full { FULL } else { SLOW };
-            self.line(&format!("warning: the last {unwritten} events are lost: {why}"));
+            self.complain(&format!("warning: the last {unwritten} events are lost: {why}"));
         }
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

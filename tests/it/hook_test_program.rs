@@ -400,7 +400,7 @@ fn a_first_suite_can_be_run_for_every_type() {
 fn a_slot_may_be_named_by_its_number() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
-    let config = "SLOT2_JOB_HOOK_KEYWORD = TWO\nTWO_HOOK_FETCH_WORK = $(CONFIG_ROOT)/h\n";
+    let config = "NUM_SLOTS = 2\nSLOT2_JOB_HOOK_KEYWORD = TWO\nTWO_HOOK_FETCH_WORK = $(CONFIG_ROOT)/h\n";
     std::fs::write(home.path().join("c"), config).unwrap();
     let status =
         |slot| Some(run(home.path(), &["fetch", "--config-file", "c", "--slot", slot])?.status.code());

@@ -28,6 +28,7 @@ mod hook_configuration;
 mod hook_input;
 mod hook_test;
 mod hook_test_cron;
+mod hook_test_given;
 mod hook_test_options;
 mod hook_test_program;
 mod hook_test_queue;

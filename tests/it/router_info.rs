@@ -53,6 +53,10 @@ fn requirements_that_swallow_the_umbrella_abort_it() {
         let (status, out) = router_info(&route(&format!("REQUIREMENTS {requirements}")), &job("1.0"), &MATCH);
         assert_eq!(status, 4, "{out}");
         assert!(!out.contains("Found"), "{out}");
+        let words = ["-match-jobs", "-jobads", "jobs", "-diagnostic:match"];
+        let (_, out) = router_info(&route(&format!("REQUIREMENTS {requirements}")), &job("1.0"), &words);
+        let told = format!("\nUmbrella constraint: debug(( ({requirements}) ) && (target.ProcId");
+        assert!(out.contains(&told), "{out}");
     }
     let constraint = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT = false) || (true\n";
     let (status, out) =

@@ -593,6 +593,41 @@ fn tables_of_one_line_a_job_are_those_of_condor_q() {
 }
 
 #[test]
+fn a_width_cuts_rows_as_a_terminal_of_that_width_does() {
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/router_q");
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::copy(data.join("small.log"), place.join("job_queue.log")).unwrap();
+    fs::write(place.join("condor_config"), format!("SPOOL = {}\n", place.display())).unwrap();
+    let rows = |words: &[&str]| {
+        let (_, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
+        out.lines().skip_while(|line| !line.contains("OWNER")).take(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // One less than the width; what stays is not trimmed.
+    assert_eq!(
+        rows(&["-nobatch", "-wide:60"]),
+        [
+            " ID      OWNER            SUBMITTED     RUN_TIME ST PRI   S",
+            "   1.0   al             11/21 00:05   0+00:01:56 R  0      ",
+            "   3.0   bob            11/21 00:05   0+01:01:40 H  undefin",
+        ]
+    );
+    // No number is 80; holds are never cut.
+    assert_eq!(
+        rows(&["-nobatch", "-wide:x"])[1],
+        "   1.0   al             11/21 00:05   0+00:01:56 R  0      0.1 sh x y"
+    );
+    assert_eq!(rows(&["-hold", "-wide:20"])[2], "   5.0   bob            [?????????] ?   /1   ab");
+    assert_eq!(
+        rows(&["-batch", "-wide:50"])[..2],
+        [
+            "OWNER    BATCH_NAME    SUBMITTED   DONE   RUN    ",
+            "al       ID: 1       11/21 00:05      _      1   "
+        ]
+    );
+}
+
+#[test]
 fn running_and_held_jobs_at_once_are_refused_and_what_is_no_code_is_named() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();

@@ -191,6 +191,12 @@ fn refused_paths_of_hooks_are_named_with_what_to_do() {
     assert!(run.stderr.contains("T_HOOK_REPLY_FETCH") && run.stderr.contains("chmod o-w"), "{}", run.stderr);
     assert!(run.stderr.contains("T_HOOK_EVICT_CLAIM") && run.stderr.contains("chmod u+x"), "{}", run.stderr);
     assert!(point.told("reply").is_empty() && point.told("evict").is_empty());
+    // Modes are not what is wrong with a directory.
+    std::fs::remove_file(point.path("hooks/reply")).unwrap();
+    std::fs::create_dir(point.path("hooks/reply")).unwrap();
+    mode("hooks/reply", 0o777);
+    let run = point.run();
+    assert!(run.stderr.contains("it is a directory; name the program in it"), "{}", run.stderr);
     mode("hooks", 0o777);
     let run = point.run();
     assert!(run.stderr.contains("T_HOOK_FETCH_WORK"), "{}", run.stderr);

@@ -6,9 +6,9 @@ use std::os::fd::AsFd;
 use anyhow::Context;
 
 use super::values::EventsTo;
-use super::{LinesOptions, Painter, Problem, When};
+use super::{LinesOptions, Painter, Problem, Status, When};
 use crate::os::Outlet;
-use crate::runner::events::{Look, Tone};
+use crate::runner::events::{EventStream, Look, Tone};
 use crate::text::calendar::Civil;
 
 impl EventsTo {
@@ -24,6 +24,16 @@ impl EventsTo {
             EventsTo::File(path) => Outlet::open(path)
                 .with_context(|| Problem::usage(format!("cannot write events to '{}'", path.display()))),
         }
+    }
+}
+
+/// The status of a run whose events end here: that of a failed write where not all of them could be written, which the stream
+/// has told. What else the status says of the run itself stays.
+pub(crate) fn with_events(stream: EventStream, status: Status) -> Status {
+    let written = stream.finish();
+    match status {
+        Status::Done | Status::No if !written => Status::Failed,
+        status => status,
     }
 }
 

@@ -30,10 +30,12 @@ mod start;
 mod status;
 mod table;
 mod values;
+mod wrong_number;
 
 pub use color::{Painter, When};
 pub(crate) use enough::{Enough, Until};
 pub use events::standard_error;
+pub(crate) use events::with_events;
 pub(crate) use json_rows::JsonRows;
 pub use man::man_page;
 pub use man_verbs::verb_pages;

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use super::{Problem, Session, open_input, pipe_ends};
+use super::{Enough, Problem, Session, open_input, pipe_ends};
 use crate::classad::stream::{AdError, AdReader};
 use crate::classad::{ClassAd, Dialect};
 
@@ -13,6 +13,7 @@ pub(crate) struct AdStream<'a> {
     name: String,
     strict: bool,
     session: &'a Session,
+    enough: Enough,
 }
 
 impl<'a> AdStream<'a> {
@@ -21,9 +22,16 @@ impl<'a> AdStream<'a> {
     /// # Errors
     /// It cannot be opened.
     pub(crate) fn open(path: &Path, strict: bool, session: &'a Session) -> anyhow::Result<Self> {
-        let (input, name) = open_input(path, pipe_ends().0, session)?;
+        let stdin = pipe_ends().0;
+        let enough = stdin.enough();
+        let (input, name) = open_input(path, stdin, session)?;
         let reader = AdReader::new(input, None).exact(strict).dialect(session.dialect());
-        Ok(AdStream { reader, name, strict, session })
+        Ok(AdStream { reader, name, strict, session, enough })
+    }
+
+    /// By what its reads are ended.
+    pub(crate) fn enough(&self) -> Enough {
+        self.enough.clone()
     }
 
     /// The next ad.

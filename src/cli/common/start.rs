@@ -1,5 +1,6 @@
 //! From `main` to exit status: the one place where a program's outcome becomes a message and a number.
 
+use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +10,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::color::{Painter, When};
-use super::{Program, Session, Status, normalise, problem};
+use super::{Program, Session, Status, normalise, problem, wrong_number};
 use crate::cli::{compat, complete};
 
 impl Program {
@@ -78,7 +79,13 @@ impl Program {
             .take_while(|line| !line.starts_with("Usage:"))
             .filter(|line| !line.trim().is_empty() && !line.starts_with("For more information"))
             .collect();
-        let verb = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let number = wrong_number::words(error).and_then(|words| {
+            let head = message.first()?.rsplit_once(&format!(": {}", error.source()?))?.0;
+            Some(format!("{head}: {words}"))
+        });
+        let verb = if let Some(number) = number {
+            number
+        } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             "a verb or an argument is missing".to_owned()
         } else {
             message.join("\n").replace("\n  tip: ", "\nhint: ")

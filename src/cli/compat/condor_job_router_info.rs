@@ -19,6 +19,7 @@ use crate::cli::compat::{Least, Rule, Word, Words};
 use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
+use crate::router::choose::UmbrellaError;
 use crate::router::{
     Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Reading, Route, RouteState, RouteTable, Subject,
     TranslateError, Translator, When, forget_routing,
@@ -326,23 +327,27 @@ impl Tool<'_> {
             return Ok(Ok(candidates));
         }
         let mut chooser = Chooser::new(table, knobs, None, self.world);
+        let shown = |text: &[u8]| match self.options.debug_umbrella {
+            true => [b"debug(", text, b")"].concat(),
+            false => text.to_vec(),
+        };
+        let told = |text: &[u8]| [b"JobRouter: Umbrella constraint: ", text, b"\n"].concat();
         let umbrella = match chooser.umbrella(&states) {
             Ok(Some(umbrella)) => umbrella,
             Ok(None) => {
                 log.line(b"JobRouter: no routes can accept more jobs at the moment.\n");
                 return Ok(Ok(candidates));
             }
-            Err(error) => {
+            Err(UmbrellaError(text)) => {
+                let text = shown(&text);
+                log.line(&told(&text));
                 log.flush()?;
+                let error = UmbrellaError(text.into());
                 self.program.tell(&format!("ERROR \"JobRouter: {error}\"\n"));
                 return Ok(Err(4));
             }
         };
-        let text = match self.options.debug_umbrella {
-            true => [b"debug(", umbrella.text.as_slice(), b")"].concat(),
-            false => umbrella.text.to_vec(),
-        };
-        log.line(&[b"JobRouter: Umbrella constraint: ", text.as_slice(), b"\n"].concat());
+        log.line(&told(&shown(&umbrella.text)));
         let mut turn = 0;
         for (key, job) in jobs {
             let choice =

@@ -29,8 +29,8 @@ pub(super) struct List<'a> {
     pub all: &'a [(JobId, ClassAd)],
     /// What is outside.
     pub world: &'a dyn World,
-    /// Whether batches are to fit into 80 columns: they go to a terminal, and nobody has said `-wide`.
-    pub is_narrow: bool,
+    /// How many columns there are, where lines are cut to fit.
+    pub columns: Option<i64>,
 }
 
 impl List<'_> {
@@ -68,20 +68,19 @@ impl List<'_> {
             longest(|row| row.batch.len()),
             longest(|row| row.ids().len()),
             rows.is_empty(),
-            self.is_narrow,
+            self.columns,
         );
         let held = rows.is_empty() || rows.iter().any(|row| row.held > 0);
         let hold = if held { "   HOLD" } else { "" };
-        out.extend_from_slice(
-            format!(
-                "{:<owner$} {:<batch$}    SUBMITTED   DONE   RUN    IDLE{hold}  TOTAL JOB_IDS\n",
-                "OWNER",
-                "BATCH_NAME",
-                owner = widths.owner,
-                batch = widths.batch
-            )
-            .as_bytes(),
+        let heading = format!(
+            "{:<owner$} {:<batch$}    SUBMITTED   DONE   RUN    IDLE{hold}  TOTAL JOB_IDS",
+            "OWNER",
+            "BATCH_NAME",
+            owner = widths.owner,
+            batch = widths.batch
         );
+        out.extend_from_slice(fitting(heading.as_bytes(), self.columns));
+        out.push(b'\n');
         for row in &rows {
             let cell = |text: &BString, width: usize| {
                 let text = text.to_str_lossy();
@@ -100,8 +99,9 @@ impl List<'_> {
             for count in counts {
                 line.push_str(&if count > 0 { format!(" {count:6}") } else { "      _".to_owned() });
             }
-            line.push_str(&format!(" {}\n", row.ids()));
-            out.extend_from_slice(line.as_bytes());
+            line.push_str(&format!(" {}", row.ids()));
+            out.extend_from_slice(fitting(line.as_bytes(), self.columns));
+            out.push(b'\n');
         }
         self.totals(out);
     }
@@ -246,30 +246,48 @@ struct Widths {
 }
 
 impl Widths {
-    fn new(mut owner: usize, mut batch: usize, mut ids: usize, empty: bool, narrow: bool) -> Self {
+    fn new(
+        longest_owner: usize,
+        longest_batch: usize,
+        ids: usize,
+        empty: bool,
+        columns: Option<i64>,
+    ) -> Self {
         if empty {
             return Widths { owner: 5, batch: 12 };
         }
-        // A terminal of 80 columns, 50 of them for the counts; 8, 10 and 9 are the least for names and ids.
-        const ROOM: usize = 30;
-        if narrow && owner + batch + ids > ROOM {
-            let spare = (ROOM - 27) / 3;
+        let [longest, mut batch, mut ids] = [longest_owner, longest_batch, ids].map(|width| width as i64);
+        let mut owner = longest;
+        // 50 columns are for the counts; 8, 10 and 9 are the least for names and ids.
+        let room = columns.map(|columns| columns - 50).filter(|room| owner + batch + ids > *room);
+        if let Some(room) = room {
+            let spare = (room - 27) / 3;
             let (mut more_batch, mut more_owner) = (spare, spare);
-            if spare < ids && owner + batch > more_batch + more_owner + 18 + 7 {
+            if spare < ids && spare < 10 && owner + batch > more_batch + more_owner + 18 + 7 {
                 ids /= 2;
             }
-            let rest = (spare + 9).saturating_sub(ids);
-            more_owner += rest / 2;
-            more_batch += rest - rest / 2;
+            if spare + 9 > ids {
+                let rest = spare + 9 - ids;
+                more_owner += rest / 2;
+                more_batch += rest - rest / 2;
+            }
             if more_batch + 10 > batch {
-                more_owner = (8 + more_owner + more_batch + 10 - batch).min(owner).saturating_sub(8);
+                more_owner = (8 + more_owner + more_batch + 10 - batch).min(owner) - 8;
             }
             if more_owner + 8 > owner {
-                more_batch = (10 + more_batch + more_owner + 8 - owner).min(batch).saturating_sub(10);
+                more_batch = (10 + more_batch + more_owner + 8 - owner).min(batch) - 10;
             }
             batch = batch.min(more_batch + 10);
             owner = owner.min(more_owner + 8);
         }
-        Widths { owner: if owner < 5 { 8 } else { owner }, batch: batch.max(10) }
+        // The column is as wide as its heading and what it shows; what is to be less is at least 8.
+        let owner = if owner < longest.max(5) { owner.max(8) } else { owner };
+        Widths { owner: owner as usize, batch: batch.max(10) as usize }
     }
+}
+
+/// As much of a line as fits before the last column (`SetOverallWidth`).
+pub(super) fn fitting(line: &[u8], columns: Option<i64>) -> &[u8] {
+    let most = columns.and_then(|columns| usize::try_from(columns - 1).ok()).filter(|most| *most > 0);
+    &line[..line.len().min(most.unwrap_or(line.len()))]
 }

@@ -177,8 +177,8 @@ pub(super) struct QueueOptions {
     time_chosen: bool,
     /// What was passed over, as the tool says it.
     pub(super) warnings: Vec<String>,
-    /// Whether nothing is to be cut for a terminal.
-    pub(super) wide: bool,
+    /// `-wide`: nothing is cut, or lines are cut to so many columns.
+    pub(super) wide: Option<Option<i64>>,
     /// Whether blanks at the end of rows are left out: `-wide` without a width.
     pub(super) trimmed: bool,
     /// The schedd that is asked.
@@ -252,7 +252,10 @@ impl QueueOptions {
         };
         match id {
             Id::Wide => {
-                self.wide = true;
+                self.wide = Some(
+                    suffix
+                        .map(|columns| integer_prefix(columns.as_bytes()).map_or(0, |(columns, _)| columns)),
+                );
                 self.trimmed = suffix.is_none();
             }
             // Those of the last three are answered before.

@@ -1,9 +1,9 @@
 //! The tables of `condor_q` with one line a job: all jobs, running, held, idle and grid jobs (reference:
-//! condor_q.V6/queue.cpp, `jobDefault_PrintFormat` and its like; print_format_tables.cpp). Nothing is cut to a terminal's width.
+//! condor_q.V6/queue.cpp, `jobDefault_PrintFormat` and its like; print_format_tables.cpp).
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::condor_q_list::{List, date};
+use super::condor_q_list::{List, date, fitting};
 use crate::classad::{ClassAd, Context, Value};
 use crate::job::{JobId, Universe};
 
@@ -174,10 +174,11 @@ impl List<'_> {
         let (cluster, proc) = (most(|id| id.cluster), most(|id| id.proc));
         let mut large = cluster >= 9999 || proc >= 999;
         let mut most_memory = 0.0_f64;
+        let mut longest_owner = 0;
         for (id, ad) in self.kept {
             let context = Context::new(self.world).my(ad);
             let owner = context.string("Owner");
-            large |= owner.as_ref().is_some_and(|owner| owner.len() > OWNER.width);
+            longest_owner = longest_owner.max(owner.as_ref().map_or(0, |owner| owner.len()));
             most_memory = most_memory.max(memory(&context).unwrap_or(0.0));
             let mut row = vec![
                 Cell::Text(format!("{}.", id.cluster).into()),
@@ -192,6 +193,9 @@ impl List<'_> {
             row.extend(self.cells((columns, time), ad, &context, &shape));
             rows.push(row);
         }
+        large |= longest_owner > OWNER.width;
+        // Held jobs are not cut, whatever the width.
+        let cut = self.columns.filter(|_| columns != Columns::Held);
         // Large ids and long names give ids and sizes the room they need, though never beside CPU times.
         if large && time != RunTime::Cpu {
             shape[0].width = shape[0].width.max(cluster.to_string().len() + 1);
@@ -199,8 +203,11 @@ impl List<'_> {
             if let (Columns::Any, Some(size)) = (columns, shape.get_mut(7)) {
                 size.width = size.width.max(format!("{most_memory:.1}").len());
             }
+            // Where lines are cut, names have what is beyond the 80th column.
+            let room = cut.and_then(|columns| usize::try_from(columns - 80).ok()).unwrap_or(0);
+            shape[2].width = shape[2].width.max(longest_owner.min(OWNER.width + room));
         }
-        print(&mut shape, &rows, out);
+        print(&mut shape, &rows, (cut, self.columns.is_none()), out);
         if matches!(columns, Columns::Any | Columns::Held) {
             self.totals(out);
         }
@@ -287,7 +294,7 @@ impl List<'_> {
         for (row, count) in rows.iter_mut().zip(counts) {
             row[3] = Cell::Text(format!("{count:9}").into());
         }
-        print(&mut shape, &rows, out);
+        print(&mut shape, &rows, (None, self.columns.is_none()), out);
     }
 
     /// Hold code and subcode as the text by which jobs are put together.
@@ -380,8 +387,14 @@ impl List<'_> {
     }
 }
 
-/// Writes headings and rows; columns that grow are as wide as what they show.
-fn print(shape: &mut [Column], rows: &[Vec<Cell>], out: &mut Vec<u8>) {
+/// Writes headings and rows, cut to so many columns or without the blanks at their ends; columns that grow are as wide as what they
+/// show.
+fn print(
+    shape: &mut [Column],
+    rows: &[Vec<Cell>],
+    (cut, is_trimmed): (Option<i64>, bool),
+    out: &mut Vec<u8>,
+) {
     for row in rows {
         for (column, cell) in shape.iter_mut().zip(row) {
             if let (true, 1.., Cell::Text(text)) = (column.grows, column.width, cell) {
@@ -389,17 +402,20 @@ fn print(shape: &mut [Column], rows: &[Vec<Cell>], out: &mut Vec<u8>) {
             }
         }
     }
+    let mut heading = Vec::new();
     for (at, column) in shape.iter().enumerate() {
         if at > 0 && !column.joined {
-            out.push(b' ');
+            heading.push(b' ');
         }
-        padded(column.heading.into(), column.width, Align::Left, out);
+        padded(column.heading.into(), column.width, Align::Left, &mut heading);
     }
+    out.extend_from_slice(fitting(&heading, cut));
     out.push(b'\n');
     for row in rows {
         let mut line = Vec::new();
         line_of(shape, row, &mut line);
-        out.extend_from_slice(line.trim_end_with(|letter| letter == ' '));
+        let line = fitting(&line, cut);
+        out.extend_from_slice(if is_trimmed { line.trim_end_with(|letter| letter == ' ') } else { line });
         out.push(b'\n');
     }
 }

@@ -156,8 +156,13 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
     let mut out = Vec::new();
     if options.is_table() {
         let kept = &kept[..kept.len().min(options.limit.unwrap_or(usize::MAX))];
-        let is_narrow = !options.wide && io::stdout().is_terminal();
-        let list = List { config, kept, all: &jobs, world: &world, is_narrow };
+        let columns = match options.wide {
+            Some(columns) => columns,
+            None => io::stdout().is_terminal().then_some(0),
+        };
+        // Without a number a terminal is taken to have 80.
+        let columns = columns.map(|columns| if columns > 0 { columns } else { 80 });
+        let list = List { config, kept, all: &jobs, world: &world, columns };
         match options.table() {
             Table::Batches => list.batches(&mut out),
             Table::Jobs(columns) => list.jobs(columns, options.time, &mut out),

@@ -83,7 +83,7 @@ pub(super) fn given<'a>(one: &One, session: &'a Session) -> anyhow::Result<Optio
 /// Where ads are read from: `--ads`, else standard input when something may come from there.
 fn input(one: &One) -> anyhow::Result<Option<std::path::PathBuf>> {
     let path = &one.input.ads;
-    if path != Path::new("-") {
+    if one.names_ads {
         return Ok(Some(path.clone()));
     }
     let sampled = one.ads.sample_job.is_some() || one.ads.sample_slot.is_some() || one.ads.slot_ads.is_some();

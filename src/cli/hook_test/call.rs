@@ -3,8 +3,9 @@
 use anyhow::Context as _;
 use nix::libc;
 
+use super::options::Shared;
 use crate::classad::ClassAd;
-use crate::cli::common::Problem;
+use crate::cli::common::{Problem, Session, standard_error};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::runner::events::{Event, EventStream, Kind, exit_words};
@@ -25,6 +26,13 @@ pub(super) fn new_reactor() -> std::io::Result<Reactor> {
 /// How many calls are made side by side where nobody says.
 pub(super) fn parallel() -> usize {
     std::thread::available_parallelism().map_or(4, |n| n.get() * 2)
+}
+
+/// Where events of calls go, if somebody wants them.
+pub(super) fn events(cli: &Shared, session: &Session) -> anyhow::Result<Option<EventStream>> {
+    let prefix = format!("{}: ", session.name());
+    let stream = |sink| EventStream::new(&prefix, None, Some(sink)).complaining(standard_error());
+    Ok(cli.events.open()?.map(stream))
 }
 
 /// Tells of a call in the words of the runners.

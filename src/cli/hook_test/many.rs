@@ -3,39 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
+use anyhow::Context as _;
+
 use super::call;
+use super::feed::{Ads, Feed};
 use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::setup;
-use crate::classad::ClassAd;
-use crate::cli::common::{AdFormat, AdStream, Column, Painter, Problem, Progress, Session, Status, table};
+use crate::cli::common::{AdFormat, Column, Painter, Problem, Progress, Session, Status, table, with_events};
 use crate::hook::HookType;
+use crate::os::Reactor;
 use crate::process::Exit;
 use crate::runner::events::EventStream;
 use crate::runner::hook_test::{CallError, Expectation, Group, Setup, Shown, Tally, call_many};
 
 /// So many attributes that odd ones have in common are told.
 const MOST_COMMON: usize = 5;
-
-/// The ads, of which the first have been looked at.
-pub(super) struct Ads<'a> {
-    pub first: std::vec::IntoIter<ClassAd>,
-    pub rest: AdStream<'a>,
-    pub left: u64,
-}
-
-impl Ads<'_> {
-    fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        match self.first.next() {
-            Some(ad) => Ok(Some(ad)),
-            None => self.rest.next(),
-        }
-    }
-}
 
 /// What is known when all calls are over.
 struct Seen<'a> {
@@ -55,11 +38,11 @@ struct Seen<'a> {
 pub(super) fn run(
     (cli, hook): (&Shared, HookType),
     (one, expectations): (&One, &[Expectation]),
-    mut ads: Ads<'_>,
+    ads: Ads<'_>,
     session: &Session,
 ) -> anyhow::Result<Status> {
     refuse_what_is_about_one(one)?;
-    let events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
+    let events = call::events(cli, session)?;
     let mut seen = Seen {
         cli,
         one,
@@ -70,12 +53,14 @@ pub(super) fn run(
         waiting: BTreeMap::new(),
         printed: 0,
     };
-    let interrupted = calls(&mut seen, hook, &mut ads, session)?;
+    let interrupted = calls(&mut seen, hook, ads, session)?;
     seen.end(session)?;
     if let Some(number) = interrupted {
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     }
-    Ok(if seen.tally.groups().iter().all(|group| group.good) { Status::Done } else { Status::No })
+    let good = seen.tally.groups().iter().all(|group| group.good);
+    let status = if good { Status::Done } else { Status::No };
+    Ok(seen.events.map_or(status, |events| with_events(events, status)))
 }
 
 fn refuse_what_is_about_one(one: &One) -> anyhow::Result<()> {
@@ -109,15 +94,34 @@ impl From<CallError> for Failed {
 fn calls(
     seen: &mut Seen<'_>,
     hook: HookType,
-    ads: &mut Ads<'_>,
+    ads: Ads<'_>,
+    session: &Session,
+) -> anyhow::Result<Option<i32>> {
+    let parallel = seen.one.also.jobs.unwrap_or_else(call::parallel);
+    let mut reactor = call::reactor()?;
+    let enough = ads.rest.enough();
+    std::thread::scope(|scope| {
+        let feed = Feed::start(scope, ads, parallel).context("cannot read ads beside the calls")?;
+        let ended = calls_of(&feed, (seen, hook), (&mut reactor, parallel), session);
+        // Whoever reads may wait for more.
+        drop(feed);
+        enough.say();
+        ended
+    })
+}
+
+/// Makes the calls for what is fed.
+fn calls_of(
+    feed: &Feed,
+    (seen, hook): (&mut Seen<'_>, HookType),
+    (reactor, parallel): (&mut Reactor, usize),
     session: &Session,
 ) -> anyhow::Result<Option<i32>> {
     let (cli, one) = (seen.cli, seen.one);
-    let mut reactor = call::reactor()?;
     let progress = Progress::new("ads", None, cli.output.quiet);
     let mut told = BTreeSet::new();
     let mut next = || {
-        let Some(ad) = ads.next().map_err(Failed)? else { return Ok(None) };
+        let Some(ad) = feed.next().map_err(Failed)? else { return Ok(None) };
         let quiet = session.keeping();
         let setup = setup(cli, hook, &one.about(ad), &quiet);
         for line in quiet.take().split_inclusive('\n') {
@@ -132,8 +136,7 @@ fn calls(
         progress.advance(1);
         taken
     };
-    let parallel = one.also.jobs.unwrap_or_else(call::parallel);
-    call_many(&mut reactor, parallel, &mut next, &mut done).map_err(|Failed(error)| error)
+    call_many(reactor, (parallel, feed), &mut next, &mut done).map_err(|Failed(error)| error)
 }
 
 impl Seen<'_> {

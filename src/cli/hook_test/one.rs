@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
+use super::feed::Ads;
 use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::setup;
 use super::{ads, call, many, screen, timing};
-use crate::cli::common::{Painter, Problem, Session, Status};
+use crate::cli::common::{Painter, Problem, Session, Status, with_events};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
-use crate::runner::events::EventStream;
 use crate::runner::hook_test::{Decision, Ending, Setup, Shown};
 
 pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
@@ -27,7 +27,7 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
             }
         }
         if first.len() > enough {
-            let ads = many::Ads { first: first.into_iter(), rest: stream, left };
+            let ads = Ads { first: first.into_iter(), rest: stream, left };
             return many::run((cli, hook), (&one, &expectations), ads, session);
         }
         one.given = Some(first);
@@ -44,7 +44,7 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
     if cli.events.is_asked() && (one.also.time.is_some() || one.also.fuzz.is_some()) {
         return Err(Problem::usage("--events is not written by --time and --fuzz").into());
     }
-    let events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
+    let mut events = call::events(cli, session)?;
     let mut reactor = call::reactor()?;
     if let Some(times) = one.also.time {
         return timing::time(&setup, &mut reactor, times, cli, session);
@@ -57,8 +57,8 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
     if let Some(times) = one.also.fuzz {
         return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, &one), session);
     }
-    if let Some(mut events) = events {
-        call::tell(&mut events, &setup, &shown);
+    if let Some(events) = &mut events {
+        call::tell(events, &setup, &shown);
     }
     if let Some(signal) = again(&setup, &mut reactor, &one, &mut shown)? {
         return relayed(signal);
@@ -66,7 +66,8 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
     let failed = call::failed_expectations(&setup, &shown, &expectations);
     let report = Report { setup: &setup, shown: &shown, failed: &failed };
     print(cli, &report, session)?;
-    Ok(status(&report, one.also.expect_verdict.as_deref(), session))
+    let status = status(&report, one.also.expect_verdict.as_deref(), session);
+    Ok(events.map_or(status, |events| with_events(events, status)))
 }
 
 /// Makes the call, and shows what the hook says while it runs; the signal that interrupted it, if one did.

@@ -43,6 +43,9 @@ pub(super) struct One {
     pub call: CallOptions,
     #[command(flatten)]
     pub also: AlsoOptions,
+    /// `--ads` stands on the command line: standard input is read, whatever it is, where that says so.
+    #[arg(skip)]
+    pub names_ads: bool,
     /// The ads of `--ads`, when they have been read.
     #[arg(skip)]
     pub given: Option<Vec<ClassAd>>,

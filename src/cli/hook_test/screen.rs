@@ -103,6 +103,9 @@ pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Sessio
     let place = setup.place().map_err(super::call::problem)?;
     let environment = setup.environment(&place);
     let spec = setup.child(&place, environment).map_err(super::call::problem)?;
+    let stdin = place.case().input(setup.quirks);
+    // Nothing catches signals here, and whoever reads what is printed may take its time.
+    drop(place);
     let status = if setup.refusal.is_some() { Status::No } else { Status::Done };
     let words = |all: &[BString]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut row = facts(&spec);
@@ -111,7 +114,7 @@ pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Sessio
         ("refused".to_owned(), setup.refusal.clone().into()),
         ("argv".to_owned(), words(&spec.argv).into()),
         ("env".to_owned(), words(&spec.env).into()),
-        ("stdin".to_owned(), String::from_utf8_lossy(&place.case().input(setup.quirks)).into()),
+        ("stdin".to_owned(), String::from_utf8_lossy(&stdin).into()),
     ]);
     if let Some(text) = output.rows(&[row])? {
         std::io::stdout().write_all(text.as_bytes())?;
@@ -129,7 +132,7 @@ pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Sessio
     text += &format!("account: {account}\n");
     text += &call(&spec);
     session.tell(&text);
-    std::io::stdout().write_all(&place.case().input(setup.quirks))?;
+    std::io::stdout().write_all(&stdin)?;
     Ok(status)
 }
 

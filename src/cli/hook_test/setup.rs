@@ -117,6 +117,10 @@ fn of_setup(error: SetupError) -> Problem {
     let hint = error.hint();
     match error {
         SetupError::Config(error) => Problem::of_config(error),
+        // The command line names what is not there; everything else is the configuration's.
+        error @ SetupError::NoSlot { .. } => {
+            hint.into_iter().fold(Problem::usage(error.to_string()), Problem::hint)
+        }
         error => hint.into_iter().fold(Problem::unreadable(error.to_string()), Problem::hint),
     }
 }

@@ -299,7 +299,7 @@ impl JsonRows {
         match (self.array, self.some) {
             (false, _) => Ok(()),
             (true, true) => out.write_all(b"\n]\n"),
-            (true, false) => out.write_all(b"[\n]\n"),
+            (true, false) => out.write_all(b"[]\n"),
         }
     }
 }

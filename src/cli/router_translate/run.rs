@@ -10,6 +10,7 @@ use clap::Args;
 use super::router::Setup;
 use crate::cli::common::{
     ConfigOptions, EventsTo, Problem, QuirksOptions, Session as Program, Status, events_to, seconds,
+    standard_error, with_events,
 };
 use crate::config::not_done::NotDone;
 use crate::os::RealWorld;
@@ -86,7 +87,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         .as_ref()
         .map(|command| ["/bin/sh", "-c", command.as_str()].map(BString::from).to_vec());
     let events = arguments.events.as_ref().map(EventsTo::open).transpose()?;
-    let events = RefCell::new(EventStream::new("", None, events));
+    let prefix = format!("{}: ", program.name());
+    let events = RefCell::new(EventStream::new(&prefix, None, events).complaining(standard_error()));
     let event = |kind: Kind| Event::new(world.now(), kind);
     let log = |text: &str| {
         events.borrow_mut().tell(&event(Kind::Log).reason(text));
@@ -114,7 +116,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         Err(error) => stop.reason(error.to_string()),
     });
     match ended {
-        Ok(()) => Ok(Status::Done),
+        Ok(()) => Ok(with_events(events.into_inner(), Status::Done)),
         Err(RunError::Directory { path, source }) => {
             let problem = Problem::unreadable(format!("cannot use '{}'", path.display()));
             Err(anyhow::Error::new(source).context(problem))

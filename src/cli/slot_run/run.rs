@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 use super::load::{self, Loaded};
 use super::options::Cli;
 use super::starter_config::StarterConfig;
-use crate::cli::common::{Problem, Session, Status, standard_error};
+use crate::cli::common::{Problem, Session, Status, standard_error, with_events};
 use crate::config::not_done::NotDone;
 use crate::config::{Config, View};
 use crate::os::{RealWorld, clock};
@@ -44,18 +44,20 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let json = cli.events.open()?;
     let readable = if cli.output.quiet { None } else { standard_error() };
     let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json)
+        .complaining(standard_error())
         .looking(cli.lines.look(cli.output.color));
     let mut failed = false;
-    loop {
+    let status = loop {
         let outcome = run_once(cli, session, &mut events)?;
         failed |= outcome.failed > 0;
         if outcome.timed_out {
-            return Ok(Status::TimedOut);
+            break Status::TimedOut;
         }
         if !outcome.restarts {
-            return Ok(if failed { Status::No } else { Status::Done });
+            break if failed { Status::No } else { Status::Done };
         }
-    }
+    };
+    Ok(with_events(events, status))
 }
 
 /// From its configuration to its end: a drain may ask for another one after it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bstr::BString;
 
-use super::super::common::{Problem, Session, Status, is_broken_pipe, standard_error};
+use super::super::common::{Problem, Session, Status, is_broken_pipe, standard_error, with_events};
 use super::access_point::JobSetup;
 use super::configuration::load;
 use super::control;
@@ -111,13 +111,20 @@ impl Run<'_> {
                 local: with == With::Schedd,
                 spool: spool.as_ref().map(Spool::path),
             };
-            return self.play(setup, &request, &mut stream, session);
+            let status = self.play(setup, &request, &mut stream, session)?;
+            return Ok(self.end_events(stream, status));
         }
         let planned = match plan(request(ad), &view) {
             Ok(planned) => planned,
             Err(error) => return self.refused(&error, session),
         };
-        self.carry_out(planned, &world, &mut stream, session)
+        let status = self.carry_out(planned, &world, &mut stream, session)?;
+        Ok(self.end_events(stream, status))
+    }
+
+    /// The status when events end. The slot runner, which reads them itself, is told what became of the job.
+    fn end_events(&self, stream: EventStream, status: Status) -> Status {
+        if std::env::var_os(PRIVATE).is_some() { status } else { with_events(stream, status) }
     }
 
     /// The job's ad with what the configuration has of it.
@@ -333,7 +340,9 @@ impl Run<'_> {
             Some(header) => format!("{}: {header} ", session.name()),
             None => format!("{}: ", session.name()),
         };
-        Ok(EventStream::new(&prefix, readable, json).looking(cli.lines.look(cli.output.color)))
+        let complaints = if self.as_tool { None } else { standard_error() };
+        let stream = EventStream::new(&prefix, readable, json).complaining(complaints);
+        Ok(stream.looking(cli.lines.look(cli.output.color)))
     }
 
     /// The job's ad with its outcome, unless standard output is somebody else's.

@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
 
 use super::call::Outcome;
-use super::pool::{Job, run_many};
+use super::pool::{Coming, Job, run_coming};
 use super::setup::{CallError, Setup};
 use super::shown::{Begun, Shown};
 use crate::os::Reactor;
@@ -13,14 +14,31 @@ use crate::process::Stdio;
 /// What is kept of the standard error of each call, in bytes.
 const STDERR: usize = 64 * 1024;
 
+/// What comes counts for nothing after a failure.
+struct Unless<'a> {
+    coming: &'a dyn Coming,
+    failure: &'a dyn Fn() -> bool,
+}
+
+impl Coming for Unless<'_> {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.coming.descriptor()
+    }
+
+    fn is_over(&self) -> bool {
+        (self.failure)() || self.coming.is_over()
+    }
+}
+
 /// Makes the calls that `next` gives, at most `parallel` at a time, and hands what each has shown to `done`, with its number from 1.
+/// `next` may have nothing for a while as long as `coming` is not over.
 /// An error of either ends the calls when those that run are over. The signal that interrupted them, if one did.
 ///
 /// # Errors
 /// A call cannot be made, and what `next` and `done` return.
 pub fn call_many<E: From<CallError>>(
     reactor: &mut Reactor,
-    parallel: usize,
+    (parallel, coming): (usize, &dyn Coming),
     next: &mut dyn FnMut() -> Result<Option<Setup>, E>,
     done: &mut dyn FnMut(usize, &Setup, Shown) -> Result<(), E>,
 ) -> Result<Option<i32>, E> {
@@ -52,9 +70,11 @@ pub fn call_many<E: From<CallError>>(
         }
         Ok(None)
     };
-    let interrupted = run_many(
+    let coming = Unless { coming, failure: &|| failure.borrow().is_some() };
+    let interrupted = run_coming(
         reactor,
         parallel,
+        Some(&coming),
         &mut || {
             if failure.borrow().is_some() {
                 return None;

@@ -95,6 +95,14 @@ pub enum SetupError {
         /// What is wrong with them.
         error: ArgumentError,
     },
+    /// There is no such slot.
+    #[error("the configuration makes no slot '{name}' on this machine")]
+    NoSlot {
+        /// Its name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// There is no such route.
     #[error("the configuration has no route '{name}' that can be used{why}")]
     NoRoute {
@@ -113,6 +121,7 @@ impl SetupError {
         match self {
             SetupError::NoKeyword { .. } => Some("--keyword WORD uses one all the same".to_owned()),
             SetupError::NotSet { misnamed, .. } => misnamed.clone(),
+            SetupError::NoSlot { known, .. } => Some(format!("its slots are: {}", known.join(", "))),
             SetupError::NoRoute { known, .. } if known.is_empty() => {
                 Some("it has none that can be used".to_owned())
             }
@@ -174,7 +183,7 @@ impl Setup {
         let reads_slot = hook == HookType::FetchWork || self.sees_policy();
         let is_made = options.slot_ad == SlotAd::BuiltIn
             && reads_slot
-            && self.take_configured_slot(&config, options, warn);
+            && self.take_configured_slot(&config, options, warn)?;
         if options.slot_ad != SlotAd::Given && !is_made {
             self.put_policy_into_slot(&config, options)?;
         }

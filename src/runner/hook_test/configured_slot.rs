@@ -22,26 +22,31 @@ impl Setup {
 
     /// The slot of the configuration, as the slot runner makes it. Whether it could be made: a configuration of another machine
     /// may ask for what this one does not have.
+    ///
+    /// # Errors
+    /// There are slots, and none of them has the name that is wanted.
     pub(super) fn take_configured_slot(
         &mut self,
         config: &Config,
         options: &CallOptions,
         warn: &mut dyn FnMut(&str),
-    ) -> bool {
-        let machine = self.execution_point(config, &options.configuration, warn);
-        let made = machine.and_then(|machine| self.take_slot(machine, &options.slot));
-        match made {
-            Ok(None) => true,
-            Ok(Some(mut slot)) => {
-                options.changes.apply_to_slot(self.case.hook, &mut slot);
-                self.case.slot = slot;
-                true
+    ) -> Result<bool, SetupError> {
+        let machine = match self.execution_point(config, &options.configuration, warn) {
+            Ok(machine) if machine.slots().next().is_none() => {
+                warn("the configuration makes no slots here, a built-in static slot stands for one");
+                return Ok(false);
             }
+            Ok(machine) => machine,
             Err(reason) => {
                 warn(&reason);
-                false
+                return Ok(false);
             }
+        };
+        if let Some(mut slot) = self.take_slot(machine, &options.slot)? {
+            options.changes.apply_to_slot(self.case.hook, &mut slot);
+            self.case.slot = slot;
         }
+        Ok(true)
     }
 
     /// The execution point of the configuration on this machine; or why it cannot be made.
@@ -68,18 +73,19 @@ impl Setup {
     }
 
     /// The ad that the hook is told of the slot with this name; or that there is no such slot.
-    fn take_slot(&mut self, mut machine: ExecutionPoint, wanted: &str) -> Result<Option<ClassAd>, String> {
+    fn take_slot(
+        &mut self,
+        mut machine: ExecutionPoint,
+        wanted: &str,
+    ) -> Result<Option<ClassAd>, SetupError> {
         let all: Vec<_> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
         // A dynamic slot is made of the one whose name it begins with.
         let parent = wanted.split_once('_').map_or(wanted, |(parent, _)| parent);
         let found = all.iter().find(|(_, id)| id.eq_ignore_ascii_case(parent));
         // Slots may have another prefix than the usual one.
         let Some((key, id)) = found.or_else(|| all.first().filter(|_| wanted == "slot1")) else {
-            let names: Vec<&str> = all.iter().map(|(_, id)| id.as_str()).collect();
-            return Err(format!(
-                "the configuration makes no slot '{wanted}' here, only {}: a built-in static slot stands for it",
-                names.join(", ")
-            ));
+            let known = all.into_iter().map(|(_, id)| id).collect();
+            return Err(SetupError::NoSlot { name: wanted.to_owned(), known });
         };
         let (mut key, mut id) = (*key, id.clone());
         if self.is_told_of_the_jobs_slot() || parent != wanted {

@@ -70,6 +70,7 @@ pub use finding::{Finding, Rule};
 pub use here::not_done_here;
 pub use judge::verdict;
 pub use place::Place;
+pub use pool::Coming;
 pub use recorder::{Recorded, Recorder};
 pub use sent::Around;
 pub use setup::{CallError, Setup, put_variables};

@@ -1,13 +1,14 @@
 //! Many calls side by side, on one loop.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
 use super::aside::Aside;
 use super::call::{Ended, Ending, Outcome};
-use crate::os::{ChildId, Event, Reactor, Whom, clock};
+use crate::os::{ChildId, Event, Interest, Reactor, Whom, clock};
 use crate::process::ChildSpec;
 use crate::time::Tick;
 
@@ -38,6 +39,14 @@ struct Finished<T> {
     aside: Aside,
 }
 
+/// Calls that come one by one, from somebody who may take his time.
+pub trait Coming {
+    /// What can be read when `next` is to be asked.
+    fn descriptor(&self) -> BorrowedFd<'_>;
+    /// Whether no more will come.
+    fn is_over(&self) -> bool;
+}
+
 /// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`, after which `next`
 /// is asked again. It is over when nothing runs and `next` has nothing. Returns the signal
 /// that ended it early, if one came for the program; everything is killed then.
@@ -50,8 +59,24 @@ pub fn run_many<T>(
     next: &mut dyn FnMut() -> Option<Job<T>>,
     done: &mut dyn FnMut(T, Outcome),
 ) -> io::Result<Option<i32>> {
+    run_coming(reactor, parallel, None, next, done)
+}
+
+/// The same with calls that are still coming: `next` may have nothing for a while, in which signals, deadlines and what has ended
+/// are looked after.
+///
+/// # Errors
+/// The loop itself fails.
+pub fn run_coming<T>(
+    reactor: &mut Reactor,
+    parallel: usize,
+    coming: Option<&dyn Coming>,
+    next: &mut dyn FnMut() -> Option<Job<T>>,
+    done: &mut dyn FnMut(T, Outcome),
+) -> io::Result<Option<i32>> {
     let mut running: FxHashMap<ChildId, Running<T>> = FxHashMap::default();
     let mut finished: Vec<Finished<T>> = Vec::new();
+    let mut watch = None;
     loop {
         while running.len() < parallel.max(1) {
             let Some(Job { tag, mut spec, patience }) = next() else { break };
@@ -69,7 +94,17 @@ pub fn run_many<T>(
                 }
             }
         }
-        if running.is_empty() && finished.is_empty() {
+        // With all hands full nobody looks at what comes next.
+        let awaited = coming.filter(|coming| running.len() < parallel.max(1) && !coming.is_over());
+        match (awaited, watch) {
+            (Some(coming), None) => watch = Some(reactor.watch(coming.descriptor(), Interest::Read)?),
+            (None, Some(token)) => {
+                reactor.unwatch(token);
+                watch = None;
+            }
+            _ => {}
+        }
+        if running.is_empty() && finished.is_empty() && awaited.is_none() {
             return Ok(None);
         }
         let deadline = running.values().filter(|one| !one.killed).map(|one| one.deadline).min();
@@ -93,6 +128,7 @@ pub fn run_many<T>(
         }
         match event {
             Event::Signal(number) => {
+                watch.into_iter().for_each(|token| reactor.unwatch(token));
                 reactor.kill_all(Duration::from_secs(2));
                 return Ok(Some(number));
             }

@@ -1,6 +1,6 @@
 //! `SLOT_TYPE_<n>_X`, `SLOT<n>_X`, `NUM_SLOTS_TYPE_<n>`, and what is often written in their place.
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 use super::site::Site;
 use crate::config::lint::parameters::is_parameter;
@@ -97,6 +97,9 @@ fn of_type(name: &[u8], site: &Site) -> Option<Standing> {
     let Some((id, rest)) = number(rest) else {
         return Unread::standing("slot types are numbered", format!("write {what}<n>"));
     };
+    if let Some(plain) = padded(name, what.len()) {
+        return Unread::standing(WITHOUT_ZEROS, format!("did you mean {plain}?"));
+    }
     if id > site.last_slot_type {
         let last = site.last_slot_type;
         return Unread::standing(
@@ -149,6 +152,16 @@ fn of_slot(name: &[u8], site: &Site) -> Option<Standing> {
     };
     let shown = BStr::new(knob);
     let slot = format!("{}{id}", BStr::new(prefix));
+    let second = prefix.len() + id.to_string().len() + 1;
+    if let Some(plain) = padded(name, prefix.len()).or_else(|| padded(name, second).filter(|_| is_dynamic)) {
+        return Unread::standing(WITHOUT_ZEROS, format!("did you mean {plain}?"));
+    }
+    if id == 0 {
+        return Unread::standing(
+            "slots are numbered from 1",
+            format!("write {}<n>_{shown}", BStr::new(prefix)),
+        );
+    }
     if is_dynamic {
         if is_in(&["USER", "JOB_HOOK_KEYWORD"], knob) {
             return Some(Standing::Read);
@@ -197,6 +210,16 @@ fn turned(name: &[u8], site: &Site) -> Option<Standing> {
         why,
         format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or let {shown} ask for SlotID"),
     )
+}
+
+const WITHOUT_ZEROS: &str = "numbers in names are looked for without zeros in front";
+
+/// A name without the zeros in front of the number that begins there, if it has any (the daemons make the name with `%d`).
+fn padded(name: &[u8], at: usize) -> Option<BString> {
+    let (before, number) = name.split_at_checked(at)?;
+    let digits = number.iter().take_while(|b| b.is_ascii_digit()).count();
+    let zeros = number.iter().take(digits.saturating_sub(1)).take_while(|b| **b == b'0').count();
+    (zeros > 0).then(|| [before, &number[zeros..]].concat().into())
 }
 
 /// A leading number and what follows it.

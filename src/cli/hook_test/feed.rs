@@ -1,0 +1,110 @@
+//! Ads that a thread of their own reads: calls that run, what they have shown and whoever interrupts need not wait for the next one.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::Scope;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::classad::ClassAd;
+use crate::cli::common::AdStream;
+use crate::runner::hook_test::Coming;
+
+/// The ads, of which the first have been looked at.
+pub(super) struct Ads<'a> {
+    pub first: std::vec::IntoIter<ClassAd>,
+    pub rest: AdStream<'a>,
+    pub left: u64,
+}
+
+impl Ads<'_> {
+    fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        match self.first.next() {
+            Some(ad) => Ok(Some(ad)),
+            None => self.rest.next(),
+        }
+    }
+}
+
+/// The ads that have been read and not been taken.
+pub(super) struct Feed {
+    ads: Receiver<anyhow::Result<ClassAd>>,
+    /// Can be read when there may be more.
+    bell: Arc<EventFd>,
+    over: Cell<bool>,
+}
+
+impl Feed {
+    /// Starts to read, and keeps at most so many ads.
+    ///
+    /// # Errors
+    /// There is no thread or descriptor for it.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        ads: Ads<'scope>,
+        ahead: usize,
+    ) -> io::Result<Feed> {
+        let bell = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
+        let (sender, receiver) = sync_channel(ahead);
+        let rings = Arc::clone(&bell);
+        std::thread::Builder::new().spawn_scoped(scope, move || read(ads, sender, &rings))?;
+        Ok(Feed { ads: receiver, bell, over: Cell::new(false) })
+    }
+
+    /// The next ad, if it has come.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn next(&self) -> anyhow::Result<Option<ClassAd>> {
+        match self.take() {
+            // What comes from here on rings again.
+            None if !self.over.get() => {
+                let _ = self.bell.read();
+                self.take().transpose()
+            }
+            taken => taken.transpose(),
+        }
+    }
+
+    fn take(&self) -> Option<anyhow::Result<ClassAd>> {
+        match self.ads.try_recv() {
+            Ok(ad) => Some(ad),
+            Err(end) => {
+                self.over.set(end == TryRecvError::Disconnected);
+                None
+            }
+        }
+    }
+}
+
+impl Coming for Feed {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.get()
+    }
+}
+
+fn read(mut ads: Ads<'_>, sender: SyncSender<anyhow::Result<ClassAd>>, bell: &EventFd) {
+    loop {
+        let next = ads.next().transpose();
+        let is_last = !matches!(next, Some(Ok(_)));
+        let is_taken = next.is_none_or(|next| sender.send(next).is_ok());
+        if is_last || !is_taken {
+            break;
+        }
+        // It cannot be full: it is emptied long before.
+        let _ = bell.write(1);
+    }
+    drop(sender);
+    let _ = bell.write(1);
+}
