@@ -73,6 +73,8 @@ pub struct Errand {
     pub limit: Option<u64>,
     /// Whether directories that a rule names are made (ALLOW_TRANSFER_REMAP_TO_MKDIR).
     pub makes_directories: bool,
+    /// Whether the target itself is made.
+    pub makes_target: bool,
     /// Says only what goes to URLs, and carries nothing.
     pub only_urls: bool,
     /// The account that reads: user id, group id, groups; `None` is the helper's own.
@@ -111,6 +113,13 @@ pub enum Refused {
     },
     /// A directory could not be made.
     Directory {
+        /// Its path.
+        path: BString,
+        /// The system's error.
+        errno: i32,
+    },
+    /// The directory of the job's output could not be made.
+    OutputDirectory {
         /// Its path.
         path: BString,
         /// The system's error.

@@ -166,6 +166,13 @@ fn receiver(refused: &Refused, name: &str, strerror: &dyn Fn(i32) -> String) -> 
                 format!("{name} at {ADDRESS} failed to create directory {path}: {reason} (errno {errno})");
             (i64::from(*errno), text)
         }
+        Refused::OutputDirectory { path, errno } => {
+            let reason = strerror(*errno);
+            let text = format!(
+                "{name} at {ADDRESS} failed to create output directory ({path}): {reason} (errno {errno})"
+            );
+            (i64::from(*errno), text)
+        }
         Refused::Illegal(path) => (EPERM, format!(" Attempt to write to illegal sandbox path: {path}")),
         Refused::Cycle(chain) => (EPERM, format!("remaps resulted in a cycle: {chain}")),
         Refused::ToUrl(url) => (EPERM, format!("Remap of output file resulted in a URL: {url}")),

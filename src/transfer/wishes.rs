@@ -102,6 +102,8 @@ pub struct Wishes {
     pub standard: [Option<BString>; 2],
     /// The same as the ad has them.
     pub asked: [Option<BString>; 2],
+    /// OutputDirectory: where the job's files come back to, below Iwd unless it is a path from /.
+    pub output_directory: Option<BString>,
     /// OutputDestination.
     pub destination: Option<BString>,
     /// The job's own plugins: (path, methods).
@@ -172,13 +174,16 @@ impl Wishes {
             when,
             input: reader.input(&plugins, executable.then_some(&cmd)),
             output,
-            checkpoint: commas("TransferCheckpoint").map(with_standard),
+            // This list alone has blanks between its names, too.
+            checkpoint: string("TransferCheckpoint")
+                .map(|text| with_standard(list::split(&text).map(BString::from).collect())),
             has_failure_files: failure.is_some(),
             failure: with_standard(failure.unwrap_or_default()),
             remaps,
             uploads,
             preserve: boolean("PreserveRelativePaths").unwrap_or(false),
             executable: executable.then(|| (cmd.clone(), url::base_name(&cmd).into())),
+            output_directory: string("OutputDirectory").filter(|directory| !directory.is_empty()),
             destination: string("OutputDestination").filter(|destination| !destination.is_empty()),
             plugins,
             bad_plugins,
@@ -196,6 +201,13 @@ impl Wishes {
         let (base, target) = match way.is_input() {
             true => (self.iwd.clone(), scratch.into()),
             false => (scratch.into(), self.iwd.clone()),
+        };
+        // Of what comes back at the end alone: checkpoints lie with the job's own files.
+        let own = self.output_directory.as_ref().filter(|_| matches!(way, Way::Output | Way::Failure));
+        let target = match own {
+            Some(own) if own.starts_with(b"/") => own.clone(),
+            Some(own) => BString::from([target.as_slice(), b"/", own.as_slice()].concat()),
+            None => target,
         };
         let also: Vec<BString> = self.manifest.iter().cloned().collect();
         let list = match (way, &self.output, &self.checkpoint) {
@@ -233,6 +245,7 @@ impl Wishes {
             renamed: if way == Way::Output { standard.collect() } else { Vec::new() },
             limit: None,
             makes_directories: true,
+            makes_target: own.is_some(),
             only_urls: false,
             reader: None,
             writer: None,
@@ -361,11 +374,12 @@ mod tests {
         let text = format!("{YES}Out = \"o\"\nErr = \"o\"\n");
         let wishes = read(&text).unwrap().unwrap();
         assert_eq!((wishes.output, &wishes.standard[1]), (Output::Changed, &wishes.standard[0]));
-        let wishes =
-            read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck\"\n")).unwrap().unwrap();
+        let wishes = read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck, a b\"\n"))
+            .unwrap()
+            .unwrap();
         assert_eq!(wishes.output, Output::Listed(vec![STDOUT.into()]));
         let errand = wishes.errand(Way::Checkpoint(0), b"/s", &Catalogue::new());
-        assert_eq!(errand.list, List::Named(vec!["ck".into(), STDOUT.into()]));
+        assert_eq!(errand.list, List::Named(vec!["ck".into(), "a".into(), "b".into(), STDOUT.into()]));
         assert!(errand.remaps.is_empty());
     }
 }

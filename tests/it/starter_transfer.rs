@@ -75,6 +75,35 @@ fn what_goes_in_comes_out_with_its_modes_and_the_log_tells_it() {
 }
 
 #[test]
+fn output_goes_into_a_directory_that_is_made_for_its_owner_alone() {
+    let mode = |place: &Place, name: &str| {
+        fs::metadata(place.path("iwd").join(name)).unwrap().permissions().mode() & 0o777
+    };
+    let place = place();
+    let script = "echo 1 > a; echo 2 > b; echo said";
+    let remaps = "TransferOutput = \"a, b\"\nTransferOutputRemaps = \"a = made/deep/a\"";
+    let ran = run(&place, script, remaps);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!((got(&place, "made/deep/a").as_str(), got(&place, "b").as_str()), ("1\n", "2\n"));
+    assert_eq!((mode(&place, "made"), mode(&place, "made/deep")), (0o700, 0o700));
+    // With OutputDirectory all of it goes there, standard output and what rules lead elsewhere too.
+    let ran = run(&place, script, &format!("{remaps}\nOutputDirectory = \"results/today\""));
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    for (name, text) in [("made/deep/a", "1\n"), ("b", "2\n"), ("out", "said\n")] {
+        assert_eq!(got(&place, &format!("results/today/{name}")), text);
+    }
+    assert_eq!((mode(&place, "results"), mode(&place, "results/today")), (0o700, 0o700));
+    let ran = run(&place, script, "OutputDirectory = \"b/today\"");
+    assert_held(&ran, 12, 20);
+    let reason = "failed to create output directory (";
+    assert!(
+        ran.ad.contains(reason) && ran.ad.contains("/b/today): Not a directory (errno 20)"),
+        "{}",
+        ran.ad
+    );
+}
+
+#[test]
 fn a_transfer_that_fails_holds_the_job_with_the_reference_s_code_and_sentence() {
     let place = place();
     let ran = run(&place, "true", "TransferInput = \"nosuch\"");

@@ -63,6 +63,12 @@ impl<'a> Carrier<'a> {
     fn carry(mut self) -> io::Result<Carried> {
         let (items, unread) = acting_as(self.reader.as_ref(), || expand(self.errand, &Disk))?;
         self.carried.unread = unread;
+        if self.errand.makes_target && !self.errand.only_urls {
+            let target = path(&self.errand.target);
+            if let Err(error) = self.make(&target)? {
+                self.unstored(Refused::OutputDirectory { path: shown(&target), errno: errno(error) });
+            }
+        }
         for item in &items {
             if item.is_from_url() {
                 let local = join(&self.errand.target, &item.name());
@@ -196,19 +202,23 @@ impl<'a> Carrier<'a> {
         let Some(above) = path.parent().filter(|above| self.made.as_deref() != Some(*above)) else {
             return Ok(());
         };
-        let make = || {
-            // What is made of it lies below the first that is there.
-            let there = above.ancestors().find(|path| path.exists()).unwrap_or(above);
-            if !self.errand.way.is_input() {
-                limits::check_directory(&self.errand.allowed, there)?;
-            }
-            fs::DirBuilder::new().recursive(true).mode(0o755).create(above)
-        };
-        match acting_as(self.writer.as_ref(), make)? {
+        match self.make(above)? {
             Ok(()) => self.made = Some(above.to_owned()),
             Err(error) => self.unstored(Refused::Directory { path: shown(above), errno: errno(error) }),
         }
         Ok(())
+    }
+
+    /// Makes a directory and those above it, each for the job's account alone (`shadow_safe_mkdir`).
+    fn make(&self, directory: &Path) -> io::Result<io::Result<()>> {
+        acting_as(self.writer.as_ref(), || {
+            // What is made of it lies below the first that is there.
+            let there = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
+            if !self.errand.way.is_input() {
+                limits::check_directory(&self.errand.allowed, there)?;
+            }
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+        })
     }
 
     /// Whether the access point lets this be read or written: it reads what goes in and writes what comes back.
