@@ -156,3 +156,39 @@ fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
     let notes = "    005 (001.000.000) 2026-11-24 16:22:30 Job terminated.\n005 (1.0) never\n";
     assert_eq!(read(&format!("{submit}{notes}...\n{hold}")), [Ok(0), Ok(13)]);
 }
+
+/// What 25.14's own reader says of the same lines.
+#[test]
+fn events_that_only_others_write_are_read_as_25_14_reads_them() {
+    let submitted = "Job submitted from host: <1.2.3.4:5>";
+    let cases = [
+        (0, format!("{submitted}\n    DAG Node: A B \n    user\n    WARNING: Committed"), "LogNotes = \"DAG Node: A B\"\nStructuredNotes = [ DAGNodeName = \"A B\" ]\nSubmitHost = \"<1.2.3.4:5>\"\nUserNotes = \"user\"\nWarnings = \"WARNING: Committed\"\n"),
+        (2, "(1) Job file not executable.".into(), "ExecuteErrorType = 1\n"),
+        (3, "Job was checkpointed.\n\tUsr 1 00:00:01, Sys 0 00:00:02  -  Run Remote Usage\n\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n\t34  -  Run Bytes Sent By Job For Checkpoint".into(), "RunLocalUsage = \"Usr 0 00:00:00, Sys 0 00:00:00\"\nRunRemoteUsage = \"Usr 1 00:00:01, Sys 0 00:00:02\"\nSentBytes = 34.0\n"),
+        (7, "Shadow exception!\n\tError from slot1@h: bad things\n\t0  -  Run Bytes Sent By Job\n\t12  -  Run Bytes Received By Job".into(), "Message = \"Error from slot1@h: bad things\"\nReceivedBytes = 12.0\nSentBytes = 0.0\n"),
+        (12, "Job was held.\n\tReason unspecified\n\tCode 3 Subcode 4".into(), "HoldReasonCode = 3\nHoldReasonSubCode = 4\n"),
+        (16, "POST Script terminated.\n\t(0) Abnormal termination (signal 9)\n    DAG Node: nodeB".into(), "DAGNodeName = \"nodeB\"\nTerminatedBySignal = 9\nTerminatedNormally = false\n"),
+        (17, "Some head\nA = 1\nB = \"x\"".into(), "A = 1\nB = \"x\"\nEventHead = \"Some head\"\n"),
+        (26, "Detected Down Grid Resource\n    GridResource: batch slurm".into(), "GridResource = \"batch slurm\"\n"),
+        (27, "Job submitted to grid resource\n    GridResource: batch slurm\n    GridJobId: batch slurm 123".into(), "GridJobId = \"batch slurm 123\"\nGridResource = \"batch slurm\"\n"),
+        (29, "The job's remote status is unknown".into(), ""),
+        (34, "PRE script return value is PRE_SKIP value\n    DAG Node: nodeC".into(), "SkipEventLogNotes = \"DAG Node: nodeC\"\n"),
+        (35, "Cluster submitted from host: <h>\n    DAG Node: q".into(), "StructuredNotes = [ DAGNodeName = \"q\" ]\nSubmitHost = \"<h>\"\n"),
+        (37, "Job Materialization Paused\n\tBad thing\n\tPauseCode 2\n\tHoldCode 5".into(), "HoldCode = 5\nPauseCode = 2\nReason = \"Bad thing\"\n"),
+        (38, "Job Materialization Resumed\n\tBy user".into(), "Reason = \"By user\"\n"),
+        (40, "Started transferring input files\n\tSeconds spent in queue: 3\n\tTransferring to host: <h>".into(), "Host = \"<h>\"\nQueueingDelay = 3\nType = 2\n"),
+        (40, "Entered queue to transfer input files".into(), "Type = 1\n"),
+        (47, "Common files event: TransferStarted\n\tStarted transferring common files".into(), "Type = \"TransferStarted\"\n"),
+    ];
+    for (number, body, expected) in cases {
+        let text = format!("{number:03} (012.003.000) 2026-11-21 00:47:08 {body}\n...\n");
+        let event = EventReader::new(text.as_bytes()).next().unwrap().unwrap();
+        let mut ad = event.to_ad();
+        for name in ["EventTypeNumber", "MyType", "EventTime", "Cluster", "Proc", "Subproc"] {
+            ad.remove(name);
+        }
+        assert_eq!(long::print(&ad).to_str().unwrap(), expected, "{text}");
+        // Lines stay as they are.
+        assert_eq!(event.text(options(&event)).to_str().unwrap(), text);
+    }
+}

@@ -3,7 +3,7 @@
 use bstr::BString;
 
 use super::body::{Body, Ending, Evicted, Share, Terminated};
-use super::{EventKind, JobEvent};
+use super::{EventKind, JobEvent, others};
 use crate::classad::format::{json, xml};
 use crate::classad::syntax::Dialect;
 use crate::classad::{ClassAd, Expr, Value};
@@ -202,7 +202,10 @@ impl Body {
                 // What stands there already says what event it is.
                 ad.update(&kept);
             }
-            Body::Other { lines, .. } => text(ad, "Info", &bstr::join("\n", lines)),
+            Body::Other { number, lines } => match others::attributes(*number, lines) {
+                Some(told) => ad.update(&told),
+                None => text(ad, "Info", &bstr::join("\n", lines)),
+            },
         }
     }
 }

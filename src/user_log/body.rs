@@ -72,13 +72,13 @@ words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Transfer.text {
         /// 1
-        InputQueued = 1 => "Transfer queued: input files",
+        InputQueued = 1 => "Entered queue to transfer input files",
         /// 2
         InputStarted = 2 => "Started transferring input files",
         /// 3
         InputFinished = 3 => "Finished transferring input files",
         /// 4
-        OutputQueued = 4 => "Transfer queued: output files",
+        OutputQueued = 4 => "Entered queue to transfer output files",
         /// 5
         OutputStarted = 5 => "Started transferring output files",
         /// 6

@@ -69,6 +69,7 @@ kinds! {
     FileUsed = 44, "ULOG_FILE_USED", "FileUsedEvent", "It was used again.";
     FileRemoved = 45, "ULOG_FILE_REMOVED", "FileRemovedEvent", "It was removed.";
     DataflowSkipped = 46, "ULOG_DATAFLOW_JOB_SKIPPED", "DataflowJobSkippedEvent", "It was not run: its output is newer than its input.";
+    CommonFiles = 47, "ULOG_COMMON_FILES", "CommonFilesEvent", "Files that jobs share begin or end to be transferred.";
 }
 
 impl EventKind {

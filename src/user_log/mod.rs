@@ -10,6 +10,7 @@ mod body;
 mod information;
 mod kind;
 mod options;
+mod others;
 mod print;
 mod read;
 mod read_body;

@@ -64,7 +64,7 @@ fn reason(line: Option<&BString>) -> Option<BString> {
 }
 
 /// `C Subcode S`.
-fn code(text: &[u8]) -> Option<(i32, i32)> {
+pub(super) fn code(text: &[u8]) -> Option<(i32, i32)> {
     let (code, rest) = leading(text)?;
     let (subcode, rest) = leading(rest.strip_prefix(b" Subcode ")?)?;
     rest.is_empty().then_some((i32::try_from(code).ok()?, i32::try_from(subcode).ok()?))
@@ -79,12 +79,18 @@ fn only_reason(text: &str, first: &[u8], rest: &[BString]) -> Option<BString> {
     reason(rest.first())
 }
 
+/// Whether a note is a structure, the name of a workflow's node or a warning.
+fn is_structured(note: &[u8]) -> bool {
+    [&b"["[..], b"DAG Node: ", b"WARNING: "].iter().any(|begin| note.trim_start().starts_with(begin))
+}
+
 fn submit(first: &[u8], rest: &[BString]) -> Option<Body> {
     if rest.len() > 2 {
         return None;
     }
     let note = |at: usize| match rest.get(at) {
-        Some(note) => after(note, "    "),
+        // What is more than a text is read elsewhere.
+        Some(note) => after(note, "    ").filter(|note| !is_structured(note)),
         None => Some(BString::default()),
     };
     Some(Body::Submit {
@@ -133,6 +139,8 @@ fn suspended(first: &[u8], rest: &[BString]) -> Option<Body> {
 fn held(first: &[u8], rest: &[BString]) -> Option<Body> {
     is(first, "Job was held.")?;
     let [why, codes] = rest else { return None };
+    let is_given = why != "\tReason unspecified";
+    let why = Some(why).filter(|_| is_given)?;
     let (code, subcode) = code(codes.strip_prefix(b"\tCode ")?)?;
     Some(Body::Held { reason: reason(Some(why))?, code, subcode })
 }
@@ -252,9 +260,14 @@ fn remote_error(first: &[u8], rest: &[BString]) -> Option<Body> {
 }
 
 /// The lines of an event, one taken after the other.
-struct Lines<'a>(&'a [BString]);
+pub(super) struct Lines<'a>(&'a [BString]);
 
 impl<'a> Lines<'a> {
+    /// From the first of these on.
+    pub(super) fn of(lines: &'a [BString]) -> Self {
+        Lines(lines)
+    }
+
     fn next(&mut self) -> Option<&'a [u8]> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -262,7 +275,13 @@ impl<'a> Lines<'a> {
     }
 
     fn usage(&mut self, label: &str) -> Option<UsageTime> {
-        let text = self.next()?.strip_prefix(b"\t\tUsr ")?.strip_suffix(label.as_bytes())?;
+        self.0.first().filter(|line| line.starts_with(b"\t\t"))?;
+        self.usage_of(label)
+    }
+
+    /// Processor time with this label behind it, however far it is indented.
+    pub(super) fn usage_of(&mut self, label: &str) -> Option<UsageTime> {
+        let text = self.next()?.trim_start().strip_prefix(b"Usr ")?.strip_suffix(label.as_bytes())?;
         let (user, system) = text.split_once_str(", Sys ")?;
         let seconds = |text: &[u8]| {
             let (days, rest) = leading(text)?;

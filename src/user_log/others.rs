@@ -1,0 +1,234 @@
+//! Events that only others write: schedds with notes, shadows that give up, grid managers, DAGMan, factories of jobs. Their lines stay as
+//! they are; here stands what 25.14 reads in them (`readEvent` and `toClassAd` of each, `condor_event.cpp`).
+
+use bstr::{BString, ByteSlice};
+
+use super::body::Transfer;
+use super::read_body::{Lines, code, leading};
+use crate::classad::{ClassAd, Dialect, Value};
+
+/// The attributes of an event of this number; nothing where the lines are not as its kind expects. Lines that say more than their
+/// attributes are `Info` as well.
+pub(super) fn attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
+    let (first, rest) = lines.split_first()?;
+    let first = first.as_slice();
+    let mut ad = ClassAd::new();
+    match number {
+        0 => submit(first, rest, &mut ad)?,
+        2 => {
+            let (kind, rest) = leading(first.strip_prefix(b"(")?)?;
+            rest.strip_prefix(b")")?;
+            if kind >= 0 {
+                ad.set("ExecuteErrorType", kind);
+            }
+        }
+        3 => checkpointed(first, rest, &mut ad)?,
+        7 => shadow_exception(first, rest, &mut ad)?,
+        9 | 13 | 46 => {
+            // The first line is the reason, what follows is nobody's.
+            let banners: [&[u8]; 3] =
+                [b"Job was aborted", b"Job was released.", b"Dataflow job was skipped."];
+            let banner = banners[match number {
+                9 => 0,
+                13 => 1,
+                _ => 2,
+            }];
+            first.strip_prefix(banner)?;
+            text(&mut ad, "Reason", rest.first()?.trim());
+            ad.set("Info", bstr::join("\n", lines).as_bstr().to_owned());
+        }
+        12 => held(first, rest, &mut ad)?,
+        16 => post_script(first, rest, &mut ad)?,
+        25 | 26 => {
+            let banners: [&[u8]; 2] = [b"Grid Resource Back Up", b"Detected Down Grid Resource"];
+            first.strip_prefix(banners[usize::from(number == 26)])?;
+            text(&mut ad, "GridResource", rest.first()?.strip_prefix(b"    GridResource: ")?);
+        }
+        27 => {
+            first.strip_prefix(b"Job submitted to grid resource")?;
+            text(&mut ad, "GridResource", rest.first()?.strip_prefix(b"    GridResource: ")?);
+            text(&mut ad, "GridJobId", rest.get(1)?.strip_prefix(b"    GridJobId: ")?);
+        }
+        29 | 30 => {}
+        34 => {
+            let notes = Some(rest.first()?.trim()).filter(|notes| !notes.is_empty())?;
+            text(&mut ad, "SkipEventLogNotes", notes);
+        }
+        35 => {
+            text(&mut ad, "SubmitHost", first.strip_prefix(b"Cluster submitted from host: ")?);
+            notes(rest, &mut ClassAd::new(), &mut ad);
+        }
+        36 => {
+            first.strip_prefix(b"Cluster removed").filter(|_| rest.is_empty())?;
+            ["NextProcId", "NextRow", "Completion"].into_iter().for_each(|name| ad.set(name, 0));
+        }
+        37 => factory_paused(first, rest, &mut ad),
+        38 => text(
+            &mut ad,
+            "Reason",
+            behind_banner(first, rest, "esume").first().map_or(b"", |reason| reason.trim_start()),
+        ),
+        40 => transfer(first, rest, &mut ad)?,
+        47 => {
+            let at = first.find(b"Common files event: ")?;
+            let kind = &first[at + b"Common files event: ".len()..];
+            ad.set("Type", BString::from(Some(kind).filter(|kind| !kind.is_empty())?));
+        }
+        4..=6 | 8 | 10 | 11 | 14 | 15 | 21..=24 | 28 | 33 | 41..=45 => return None,
+        _ => future(first, rest, lines, &mut ad),
+    }
+    Some(ad)
+}
+
+fn text(ad: &mut ClassAd, name: &str, value: &[u8]) {
+    if !value.is_empty() {
+        ad.set(name, BString::from(value));
+    }
+}
+
+/// A job that was submitted with notes of more than one kind.
+fn submit(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    text(ad, "SubmitHost", first.strip_prefix(b"Job submitted from host: ")?);
+    let mut told = ClassAd::new();
+    notes(rest, &mut told, ad);
+    ad.update(&told);
+    Some(())
+}
+
+/// Notes: a structure or the name of a node in `ad`, texts in `told`.
+fn notes(lines: &[BString], told: &mut ClassAd, ad: &mut ClassAd) {
+    const STRUCTURE: &str = "StructuredNotes";
+    for (at, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        let mut is_structure = |found: Option<ClassAd>| {
+            told.set("LogNotes", BString::from(line));
+            if let Some(found) = found.filter(|found| !found.is_empty() && !ad.contains(STRUCTURE)) {
+                ad.set(STRUCTURE, Value::Ad(found.into()));
+            }
+        };
+        if line.starts_with(b"[") {
+            is_structure(ClassAd::parse_new(line, Dialect::new_syntax()).ok());
+        } else if let Some(node) = line.strip_prefix(b"DAG Node: ") {
+            let mut structure = ClassAd::new();
+            structure.set("DAGNodeName", BString::from(node.trim()));
+            is_structure(Some(structure));
+        } else if line.starts_with(b"WARNING: ") {
+            told.set("Warnings", BString::from(line));
+        } else if let Some(name) = ["LogNotes", "UserNotes"].get(at) {
+            text(told, name, line);
+        }
+    }
+}
+
+/// A hold without a reason, or by somebody who gives no codes.
+fn held(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"Job was held.")?;
+    let reason = rest.first().map_or(b"".as_slice(), |line| line.trim());
+    text(ad, "HoldReason", if reason == b"Reason unspecified" { b"" } else { reason });
+    let codes = rest.get(1).and_then(|line| code(line.strip_prefix(b"\tCode ")?));
+    let (code, subcode) = codes.unwrap_or((0, 0));
+    ad.set("HoldReasonCode", i64::from(code));
+    ad.set("HoldReasonSubCode", i64::from(subcode));
+    Some(())
+}
+
+fn checkpointed(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"Job was checkpointed.")?;
+    let mut lines = Lines::of(rest);
+    let mut usage = |label: &str| lines.usage_of(&format!("  -  {label}")).map(|time| time.text());
+    ad.set("RunRemoteUsage", usage("Run Remote Usage")?.as_str());
+    ad.set("RunLocalUsage", usage("Run Local Usage")?.as_str());
+    let sent = match rest.get(2) {
+        Some(line) => bytes(line, b"  -  Run Bytes Sent By Job For Checkpoint")?,
+        None => 0.0,
+    };
+    ad.set("SentBytes", sent);
+    Some(())
+}
+
+fn shadow_exception(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"Shadow exception!")?;
+    ad.set("Message", rest.first().map_or_else(BString::default, |line| line.trim().into()));
+    let sent = rest.get(1).and_then(|line| bytes(line, b"  -  Run Bytes Sent By Job"));
+    let received = rest.get(2).filter(|_| sent.is_some());
+    ad.set("SentBytes", sent.unwrap_or(0.0));
+    ad.set(
+        "ReceivedBytes",
+        received.and_then(|line| bytes(line, b"  -  Run Bytes Received By Job")).unwrap_or(0.0),
+    );
+    Some(())
+}
+
+fn bytes(line: &[u8], label: &[u8]) -> Option<f64> {
+    line.strip_prefix(b"\t")?.strip_suffix(label)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn post_script(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"POST Script terminated.")?;
+    let how = rest.first()?;
+    if let Some(code) = how.strip_prefix(b"\t(1) Normal termination (return value ") {
+        ad.set("TerminatedNormally", true);
+        ad.set("ReturnValue", leading(code).map(|(code, _)| code).filter(|code| *code >= 0)?);
+    } else {
+        let signal = how.strip_prefix(b"\t(0) Abnormal termination (signal ")?;
+        ad.set("TerminatedNormally", false);
+        ad.set("TerminatedBySignal", leading(signal)?.0);
+    }
+    if let Some(node) = rest.get(1).and_then(|line| line.trim().strip_prefix(b"DAG Node: ")) {
+        text(ad, "DAGNodeName", node);
+    }
+    Some(())
+}
+
+/// The lines behind the first, which may be left out where it says nothing of its own.
+fn behind_banner<'a>(first: &[u8], rest: &'a [BString], word: &str) -> &'a [BString] {
+    if first.contains_str(word) { rest } else { &[] }
+}
+
+fn factory_paused(first: &[u8], rest: &[BString], ad: &mut ClassAd) {
+    let (mut pause, mut hold) = (0, 0);
+    let lines = behind_banner(first, rest, "ause");
+    if let Some((reason, codes)) = lines.split_first() {
+        text(ad, "Reason", reason.trim_start());
+        let number = |line: &[u8], word: &str| {
+            let at = line.find(word)?;
+            Some(leading(&line[at + word.len()..]).map_or(0, |(code, _)| code))
+        };
+        for line in codes {
+            pause = number(line, "PauseCode ").unwrap_or(pause);
+            hold = number(line, "HoldCode ").unwrap_or(hold);
+        }
+    }
+    ad.set("PauseCode", pause);
+    ad.set("HoldCode", hold);
+}
+
+/// A transfer that has waited for its turn.
+fn transfer(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    let step = Transfer::ALL.into_iter().find(|step| step.text().as_bytes() == first)?;
+    ad.set("Type", step as i64);
+    let mut rest = rest.iter();
+    let mut line = rest.next();
+    if let Some(seconds) = line.and_then(|line| line.strip_prefix(b"\tSeconds spent in queue: ")) {
+        let (seconds, end) = leading(seconds)?;
+        end.is_empty().then_some(())?;
+        ad.set("QueueingDelay", seconds);
+        line = rest.next();
+    }
+    if let Some(host) = line.and_then(|line| line.strip_prefix(b"\tTransferring to host: ")) {
+        text(ad, "Host", host);
+    }
+    Some(())
+}
+
+/// Of a kind that 25.14 does not know either: what its lines assign.
+fn future(first: &[u8], rest: &[BString], lines: &[BString], ad: &mut ClassAd) {
+    ad.set("EventHead", BString::from(first));
+    let mut told = true;
+    for line in rest {
+        told &= ad.insert_line(line).is_ok();
+    }
+    if !told {
+        ad.set("Info", bstr::join("\n", lines).as_bstr().to_owned());
+    }
+}
