@@ -110,6 +110,13 @@ FARM_HOOK_FETCH_WROK = /bin/true
 }
 
 #[test]
+fn quotes_around_the_names_of_a_resource_are_a_part_of_them() {
+    let config =
+        "MACHINE_RESOURCE_Dongles = \"a b\"\nMACHINE_RESOURCE_Cards = a, b\nMACHINE_RESOURCE_Four = 2 * 2\n";
+    assert_eq!(findings(config), ["resource-names:1:1"]);
+}
+
+#[test]
 fn names_with_zeros_in_front_of_a_slots_number_are_read_by_nobody() {
     let config = "NUM_SLOTS = 2
 SLOT01_JOB_HOOK_KEYWORD = FARM

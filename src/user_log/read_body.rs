@@ -139,10 +139,10 @@ fn suspended(first: &[u8], rest: &[BString]) -> Option<Body> {
 fn held(first: &[u8], rest: &[BString]) -> Option<Body> {
     is(first, "Job was held.")?;
     let [why, codes] = rest else { return None };
-    let is_given = why != "\tReason unspecified";
-    let why = Some(why).filter(|_| is_given)?;
     let (code, subcode) = code(codes.strip_prefix(b"\tCode ")?)?;
-    Some(Body::Held { reason: reason(Some(why))?, code, subcode })
+    let reason =
+        reason(Some(why)).map(|reason| if reason == "Reason unspecified" { "".into() } else { reason })?;
+    Some(Body::Held { reason, code, subcode })
 }
 
 fn disconnected(first: &[u8], rest: &[BString]) -> Option<Body> {

@@ -6,7 +6,7 @@ use crate::config::lint::{Finding, Subject};
 use crate::config::macro_set::Entry;
 use crate::quirks::Quirks;
 use crate::slot::{Share, ShareErrorKind, Shares};
-use crate::text::{bare_name, caseless, similar};
+use crate::text::{bare_name, caseless, list, similar};
 
 pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let tags = tags(subject);
@@ -14,7 +14,27 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if let Some(id) = type_id(&entry.name) {
             shares(subject, entry, id, &tags, findings);
         }
+        quoted_ids(subject, entry, findings);
     }
+}
+
+/// Ids of a resource between quotes, which are a part of them (`parse_user_resource_config`, ResAttributes.cpp).
+fn quoted_ids(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    let name = bare_name(&entry.name);
+    let is_named = |start: &[u8]| caseless::starts_with(name, start);
+    let is_list = is_named(b"OFFLINE_MACHINE_RESOURCE_")
+        || is_named(b"MACHINE_RESOURCE_")
+            && !is_named(b"MACHINE_RESOURCE_INVENTORY_")
+            && !caseless::eq(name, b"MACHINE_RESOURCE_NAMES");
+    let raw = &entry.current.raw;
+    if !is_list || !raw.trim().starts_with(b"\"") || raw.contains(&b'\n') {
+        return;
+    }
+    let first = list::split(raw).next().unwrap_or_default();
+    let message =
+        format!("{}: the quotes are a part of the names: the first is {}", entry.name, first.as_bstr());
+    let fix = "write names without quotes, with commas or blanks between them";
+    findings.push(subject.finding("resource-names", &entry.current, None, message, Some(fix.to_owned())));
 }
 
 /// The number in `SLOT_TYPE_<n>`.

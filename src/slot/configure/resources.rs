@@ -182,6 +182,9 @@ struct Found {
 
 fn of_text(knobs: &Knobs<'_>, text: &str, tag: &str) -> Found {
     let (quantity, ids) = number_or_ids(text, knobs.world());
+    if let Some(id) = ids.iter().find(|id| id.contains('"')) {
+        knobs.warn(format!("MACHINE_RESOURCE_{tag}: quotes are a part of the names that stand there: {id}"));
+    }
     let (offline, offline_ids) = offline_of(knobs, tag);
     Found { quantity: quantity.max(0.0), ids, offline, offline_ids, ..Found::default() }
 }
