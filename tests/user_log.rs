@@ -192,3 +192,41 @@ fn events_that_only_others_write_are_read_as_25_14_reads_them() {
         assert_eq!(event.text(options(&event)).to_str().unwrap(), text);
     }
 }
+
+/// What pools of years ago have written, and nodes of parallel jobs.
+#[test]
+fn events_in_words_of_older_releases_say_what_those_of_the_present_say() {
+    let usage = "\t\tUsr 0 00:00:01, Sys 0 00:00:00  -  Run Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n";
+    let bytes = "\t12  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job";
+    let total = usage.replace("Run", "Total");
+    let all = format!("{usage}{total}{bytes}\n{}", bytes.replace("Run", "Total"));
+    let ad = |number: u16, body: &str| {
+        let text = format!("{number:03} (012.003.000) 2026-11-21 00:47:08 {body}\n...\n");
+        let event = EventReader::new(text.as_bytes()).next().unwrap().unwrap();
+        assert_eq!(event.text(options(&event)).to_str().unwrap(), text);
+        let mut ad = event.to_ad();
+        ["EventTypeNumber", "MyType"].into_iter().for_each(|name| drop(ad.remove(name)));
+        long::print(&ad).to_str().unwrap().to_owned()
+    };
+    let ended = "Job terminated.\n\t(1) Normal termination (return value 3)\n";
+    let present = ad(5, &format!("{ended}{all}"));
+    assert!(present.contains("ReturnValue = 3\n"), "{present}");
+    let accord = "\n\tJob terminated of its own accord at 2026-11-21T00:47:08Z with exit-code 3.";
+    assert_eq!(ad(5, &format!("{ended}{all}{accord}")), present);
+    assert_eq!(ad(5, &format!("{ended}{all}\n{accord}")), present);
+    let without = ad(5, &format!("{ended}{}", format!("{usage}{total}").trim_end()));
+    assert_eq!(without, present.replace("= 12.0", "= 0.0"));
+    let left = |flag: &str, why: &str| ad(4, &format!("Job was evicted.\n\t{flag}\n{usage}{bytes}{why}"));
+    assert_eq!(left("(0) Job was not checkpointed.", ""), left("(0) CPU times", ""));
+    assert_eq!(left("(0) Job was not checkpointed.", "\n\tby x"), left("(0) CPU times", "\n\tReason: by x"));
+    let node = ad(
+        15,
+        &format!("{ended}{all}").replace("Job terminated", "Node 2 terminated").replace("By Job", "By Node"),
+    );
+    assert_eq!(node.replace("Node = 2\n", "").replace("TerminatedBySignal = -1\n", ""), present);
+    let node = ad(14, "Node 1 executing on host: <h>\n\tSlotName: slot1@h\n\tCpus = 1");
+    assert_eq!(
+        node.replace("Node = 1\n", ""),
+        ad(1, "Job executing on host: <h>\n\tSlotName: slot1@h\n\tCpus = 1")
+    );
+}

@@ -120,6 +120,22 @@ fn terminated(ad: &mut ClassAd, event: &Terminated) {
     ad.set("TotalReceivedBytes", event.total.received);
 }
 
+/// What an older release has written, or a node of a parallel job; nothing where that is not understood either.
+fn older(ad: &mut ClassAd, number: u16, lines: &[BString]) -> Option<()> {
+    let (number, lines, node) = others::in_present_words(number, lines)?;
+    Body::parse(number, &lines)?.add_to(ad);
+    if let Some(node) = node {
+        ad.set("Node", node);
+        // Of a node both are told.
+        for name in ["ReturnValue", "TerminatedBySignal"].into_iter().filter(|_| number == 5) {
+            if !ad.contains(name) {
+                ad.set(name, -1);
+            }
+        }
+    }
+    Some(())
+}
+
 impl Body {
     fn add_to(&self, ad: &mut ClassAd) {
         match self {
@@ -138,7 +154,7 @@ impl Body {
             Body::ImageSize { size, memory_usage, resident, proportional } => {
                 ad.set("Size", *size);
                 measure(ad, "MemoryUsage", *memory_usage);
-                measure(ad, "ResidentSetSize", *resident);
+                ad.set("ResidentSetSize", resident.unwrap_or(0));
                 measure(ad, "ProportionalSetSize", *proportional);
             }
             Body::Generic(info) => text(ad, "Info", info),
@@ -204,6 +220,7 @@ impl Body {
             }
             Body::Other { number, lines } => match others::attributes(*number, lines) {
                 Some(told) => ad.update(&told),
+                None if older(ad, *number, lines).is_some() => {}
                 None => text(ad, "Info", &bstr::join("\n", lines)),
             },
         }

@@ -80,6 +80,62 @@ pub(super) fn attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
     Some(ad)
 }
 
+/// An event as 25.14 would write it of which the lines say the same: those of releases before, and of the nodes of parallel jobs, whose
+/// number is given beside it.
+pub(super) fn in_present_words(number: u16, lines: &[BString]) -> Option<(u16, Vec<BString>, Option<i64>)> {
+    let told = lines.len() - lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
+    let mut lines = lines.get(..told).filter(|lines| !lines.is_empty())?.to_vec();
+    let mut node = None;
+    let number = match number {
+        4 => {
+            // `Job was not checkpointed.`
+            let said = lines.get_mut(1)?;
+            let (flag, words) = leading(said.strip_prefix(b"\t(")?)?;
+            let is_requeued = words.starts_with(b") Job terminated and was requeued");
+            let is_reason = |line: &&mut BString| {
+                !line.starts_with(b"\tPartitionable Resources") && !line.starts_with(b"\tReason: ")
+            };
+            if !is_requeued {
+                *said = if flag == 0 { "\t(0) CPU times" } else { "\t(1) Job was checkpointed." }.into();
+                // It stands behind flags, usage and bytes.
+                if let Some(reason) = lines.get_mut(6).filter(is_reason) {
+                    *reason = [b"\tReason: ", reason.trim()].concat().into();
+                }
+            }
+            4
+        }
+        5 => 5,
+        14 | 15 => {
+            let first = lines.first_mut()?;
+            let (which, words) = leading(first.strip_prefix(b"Node ")?)?;
+            node = Some(which);
+            *first = [b"Job", words].concat().into();
+            for line in &mut lines[1..] {
+                if let Some(label) = line.strip_suffix(b"By Node") {
+                    *line = [label, b"By Job"].concat().into();
+                }
+            }
+            if number == 14 { 1 } else { 5 }
+        }
+        _ => return None,
+    };
+    if number == 5 {
+        // The end in words of its own, behind an empty line.
+        if lines.last().is_some_and(|line| line.starts_with(b"\tJob terminated ")) {
+            lines.pop();
+            lines.pop_if(|line| line.trim().is_empty());
+        }
+        if lines.last().is_some_and(|line| line.ends_with(b"  -  Total Local Usage")) {
+            for which in ["Run", "Total"] {
+                lines.extend(
+                    ["Sent", "Received"].map(|way| format!("\t0  -  {which} Bytes {way} By Job").into()),
+                );
+            }
+        }
+    }
+    Some((number, lines, node))
+}
+
 fn text(ad: &mut ClassAd, name: &str, value: &[u8]) {
     if !value.is_empty() {
         ad.set(name, BString::from(value));

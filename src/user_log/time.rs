@@ -92,7 +92,7 @@ impl EventTime {
         reader.take(b':').then_some(())?;
         time.second = reader.byte()?;
         if reader.take(b'.') {
-            time.milli = u16::try_from(reader.number()?).ok();
+            time.milli = Some(reader.thousandths()?);
         }
         time.utc = reader.take(b'Z');
         Some((time, reader.at))
@@ -112,6 +112,15 @@ impl Reader<'_> {
         std::str::from_utf8(text).ok()?.parse().ok()
     }
 
+    /// Digits behind a point, as many as there are.
+    fn thousandths(&mut self) -> Option<u16> {
+        let rest = self.text.get(self.at..)?;
+        let count = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        self.at += count;
+        let digits = rest[..count].iter().chain(std::iter::repeat(&b'0')).take(3);
+        (count > 0).then(|| digits.fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
+    }
+
     fn byte(&mut self) -> Option<u8> {
         self.number().and_then(|value| u8::try_from(value).ok())
     }
@@ -126,6 +135,15 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fractions_of_a_second_have_as_many_digits_as_are_written() {
+        for (text, milli) in [(".5", 500), (".25Z", 250), (".123", 123), (".123456", 123), (".007", 7)] {
+            let text = format!("2026-11-21 00:47:08{text}");
+            let (time, length) = EventTime::parse(text.as_bytes()).unwrap();
+            assert_eq!((time.milli, length), (Some(milli), text.len()), "{text}");
+        }
+    }
 
     #[test]
     fn times_read_back_as_they_are_written() {

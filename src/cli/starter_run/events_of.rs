@@ -11,7 +11,9 @@ use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
 use crate::classad::stream::{AdReader, Form};
 use crate::cli::common::{AdFormat, Output, Problem, Session, Status, malformed, open_input, pipe_ends};
+use crate::text::calendar::Civil;
 use crate::user_log::{EventReader, ReadError};
+use crate::world::World;
 
 /// Prints the events of the log as ads; 1 where some of it is no event.
 pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Result<Status> {
@@ -21,6 +23,9 @@ pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Re
     }
     let (stdin, output) = pipe_ends();
     let (mut input, name) = open_input(path, stdin, session)?;
+    let world = cli.clock.world();
+    let now = world.now().epoch();
+    let year = i32::try_from(Civil::at(now, i64::from(world.zone(now).offset)).year).ok();
     let unreadable = || Problem::cannot_read(&name);
     let mut printer = Printer { output, format: cli.output.format().unwrap_or_default(), count: 0 };
     let mut bad = 0u64;
@@ -50,7 +55,11 @@ pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Re
             }
         }
         None => EventReader::new(input).try_for_each(|event| match event {
-            Ok(event) => printer.print(&event.to_ad()),
+            Ok(mut event) => {
+                // Of a time without a year 25.14 takes the present one.
+                event.time.year = event.time.year.or(year);
+                printer.print(&event.to_ad())
+            }
             Err(ReadError::Io(error)) => Err(error),
             Err(error) => {
                 bad += 1;
