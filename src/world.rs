@@ -211,65 +211,90 @@ pub struct Machine {
     pub os_release: [String; 3],
 }
 
-/// What both kinds of worlds below have from the one that they are made from.
+/// Both kinds of worlds below: the one that they are made from, with a clock and a mode of their own.
 macro_rules! of_its_world {
-    () => {
-        fn zone(&self, epoch: i64) -> Zone {
-            self.world.zone(epoch)
+    ($kind:ident, |$it:ident| $now:expr, $mode:expr) => {
+        impl Outside for $kind<'_> {
+            fn epoch(&self) -> i64 {
+                self.now().epoch()
+            }
+            fn local_zone(&self, epoch: i64) -> Zone {
+                self.world.zone(epoch)
+            }
+            fn random_bits(&self) -> u64 {
+                self.world.random()
+            }
+            fn home(&self, user: &[u8]) -> Option<BString> {
+                self.world.home(user)
+            }
+            fn mode(&self) -> Mode {
+                let $it = self;
+                $mode
+            }
         }
-        fn random(&self) -> u64 {
-            self.world.random()
-        }
-        fn reseed(&self, seed: u64) {
-            self.world.reseed(seed);
-        }
-        fn env(&self, name: &OsStr) -> Option<OsString> {
-            self.world.env(name)
-        }
-        fn environment(&self) -> Vec<(OsString, OsString)> {
-            self.world.environment()
-        }
-        fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
-            self.world.read_file(path, limit)
-        }
-        fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-            self.world.write_file(path, content)
-        }
-        fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
-            self.world.list_dir(path)
-        }
-        fn stat(&self, path: &Path) -> io::Result<FileStatus> {
-            self.world.stat(path)
-        }
-        fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
-            self.world.real_path(path)
-        }
-        fn may_execute(&self, path: &Path) -> bool {
-            self.world.may_execute(path)
-        }
-        fn current_dir(&self) -> io::Result<PathBuf> {
-            self.world.current_dir()
-        }
-        fn run(&self, command: &Command) -> io::Result<CommandOutput> {
-            self.world.run(command)
-        }
-        fn account_by_name(&self, name: &[u8]) -> Option<Account> {
-            self.world.account_by_name(name)
-        }
-        fn account_by_uid(&self, uid: u32) -> Option<Account> {
-            self.world.account_by_uid(uid)
-        }
-        fn effective_uid(&self) -> u32 {
-            self.world.effective_uid()
-        }
-        fn machine(&self) -> Machine {
-            self.world.machine()
-        }
-        fn host(&self) -> [String; 3] {
-            self.world.host()
-        }
-        fn interfaces(&self) -> Vec<InterfaceAddress> {
-            self.world.interfaces()
+
+        impl World for $kind<'_> {
+            fn now(&self) -> Now {
+                let $it = self;
+                $now
+            }
+            fn zone(&self, epoch: i64) -> Zone {
+                self.world.zone(epoch)
+            }
+            fn random(&self) -> u64 {
+                self.world.random()
+            }
+            fn reseed(&self, seed: u64) {
+                self.world.reseed(seed);
+            }
+            fn env(&self, name: &OsStr) -> Option<OsString> {
+                self.world.env(name)
+            }
+            fn environment(&self) -> Vec<(OsString, OsString)> {
+                self.world.environment()
+            }
+            fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
+                self.world.read_file(path, limit)
+            }
+            fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+                self.world.write_file(path, content)
+            }
+            fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
+                self.world.list_dir(path)
+            }
+            fn stat(&self, path: &Path) -> io::Result<FileStatus> {
+                self.world.stat(path)
+            }
+            fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+                self.world.real_path(path)
+            }
+            fn may_execute(&self, path: &Path) -> bool {
+                self.world.may_execute(path)
+            }
+            fn current_dir(&self) -> io::Result<PathBuf> {
+                self.world.current_dir()
+            }
+            fn run(&self, command: &Command) -> io::Result<CommandOutput> {
+                self.world.run(command)
+            }
+            fn account_by_name(&self, name: &[u8]) -> Option<Account> {
+                self.world.account_by_name(name)
+            }
+            fn account_by_uid(&self, uid: u32) -> Option<Account> {
+                self.world.account_by_uid(uid)
+            }
+            fn effective_uid(&self) -> u32 {
+                self.world.effective_uid()
+            }
+            fn machine(&self) -> Machine {
+                self.world.machine()
+            }
+            fn host(&self) -> [String; 3] {
+                self.world.host()
+            }
+            fn interfaces(&self) -> Vec<InterfaceAddress> {
+                self.world.interfaces()
+            }
         }
     };
 }
@@ -283,30 +308,7 @@ pub struct Frozen<'a> {
     pub now: Now,
 }
 
-impl Outside for Frozen<'_> {
-    fn epoch(&self) -> i64 {
-        self.now.epoch()
-    }
-    fn local_zone(&self, epoch: i64) -> Zone {
-        self.world.zone(epoch)
-    }
-    fn random_bits(&self) -> u64 {
-        self.world.random()
-    }
-    fn home(&self, user: &[u8]) -> Option<BString> {
-        self.world.home(user)
-    }
-    fn mode(&self) -> Mode {
-        self.world.mode()
-    }
-}
-
-impl World for Frozen<'_> {
-    fn now(&self) -> Now {
-        self.now
-    }
-    of_its_world!();
-}
+of_its_world!(Frozen, |it| it.now, it.world.mode());
 
 /// A world in which expressions are read and evaluated in a mode of their own: that of one of several configurations.
 pub struct InMode<'a> {
@@ -316,27 +318,4 @@ pub struct InMode<'a> {
     pub strict: bool,
 }
 
-impl Outside for InMode<'_> {
-    fn epoch(&self) -> i64 {
-        self.world.epoch()
-    }
-    fn local_zone(&self, epoch: i64) -> Zone {
-        self.world.zone(epoch)
-    }
-    fn random_bits(&self) -> u64 {
-        self.world.random()
-    }
-    fn home(&self, user: &[u8]) -> Option<BString> {
-        self.world.home(user)
-    }
-    fn mode(&self) -> Mode {
-        Mode { strict: self.strict, ..self.world.mode() }
-    }
-}
-
-impl World for InMode<'_> {
-    fn now(&self) -> Now {
-        self.world.now()
-    }
-    of_its_world!();
-}
+of_its_world!(InMode, |it| it.world.now(), Mode { strict: it.strict, ..it.world.mode() });

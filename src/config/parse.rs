@@ -5,6 +5,8 @@ mod frame;
 mod includes;
 mod templates;
 
+pub(crate) use templates::Used;
+
 use bstr::{BStr, BString};
 
 use self::frame::Frame;

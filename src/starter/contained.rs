@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 
-use super::action::{Account, Action, CallId, JobProcess, LogEvent, Notice};
+use super::action::{Account, Action, CallId, JobProcess, Notice};
 use super::container::{self, Inputs, Remark, ToolCall, Version};
 use super::exception::EXCEPTION;
 use super::failure::StartFailure;
@@ -49,9 +49,7 @@ impl Starter<'_> {
 
     /// Event 001, once.
     pub(super) fn announce(&mut self, out: &mut Vec<Action>) {
-        if !std::mem::replace(&mut self.container.announced, true) && !self.moved.is_restarted() {
-            out.push(Action::Log(LogEvent::Execute));
-        }
+        out.extend(self.container.unwritten.take().map(Action::Log));
     }
 
     /// Calls the runtime and waits for the answer.

@@ -228,7 +228,6 @@ impl Starter<'_> {
         now: Now,
         out: &mut Vec<Action>,
     ) -> Result<(Runtime, Option<StartFailure>), StartFailure> {
-        self.container.announced = false;
         self.container.runtime = None;
         let choice = match self.with_inputs(now, container::choose) {
             Some(Ok(choice)) => choice,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::action::{Action, Call, CallId, Notice, Standing};
+use super::action::{Action, Call, CallId, LogEvent, Notice, Standing};
 use super::environment::Publication;
 use super::event::{Event, Request};
 use super::job_info::JobInfo;
@@ -81,7 +81,7 @@ impl<'w> Starter<'w> {
             calls: Calls::default(),
             moved: Moved::default(),
             scripts: Scripts::default(),
-            container: Container::default(),
+            container: Container { unwritten: Some(LogEvent::Execute), ..Container::default() },
             run: JobRun::new(setup.settings.statistics_window),
             closing: Closing::default(),
             temporary: setup.scratch.clone(),

@@ -47,76 +47,65 @@ fn hook_knob(subject: &Subject<'_>, entry: &Entry) -> Option<Finding> {
     let name = bare_name(&entry.name);
     let upper = name.to_ascii_uppercase();
     let at = upper.find("_HOOK_").filter(|&at| at > 0)?;
-    let (mut keyword, rest) = (&name[..at], &upper[at + "_HOOK_".len()..]);
+    let (keyword, rest) = (&name[..at], &upper[at + "_HOOK_".len()..]);
     if rest == b"KEYWORD" || subject.known.knows(name) {
         return None;
     }
-    let report = |message: String, fix: Option<String>| {
-        Some(subject.finding("hook-knob", &entry.current, None, message, fix))
-    };
-    let extra_job = caseless::ends_with(keyword, b"_JOB") && keyword.len() > "_JOB".len();
-    if extra_job {
-        keyword = &keyword[..keyword.len() - "_JOB".len()];
-    }
-    let (keyword, shown) = (BStr::new(keyword), BStr::new(&entry.name));
+    let (why, fix) = no_hook_knob(keyword, rest);
+    let message = format!("{} is read by nobody{why}", entry.name);
+    Some(subject.finding("hook-knob", &entry.current, None, message, fix))
+}
+
+/// Why a knob of that keyword and rest is read by nobody, and what to do instead.
+fn no_hook_knob(keyword: &[u8], rest: &[u8]) -> (String, String) {
+    let of_job = keyword.len().checked_sub("_JOB".len()).filter(|_| caseless::ends_with(keyword, b"_JOB"));
+    let of_job = of_job.filter(|&end| end > 0);
+    let keyword = BStr::new(&keyword[..of_job.unwrap_or(keyword.len())]);
     let (base, part) = ["_TIMEOUT", "_ARGS"]
         .iter()
         .find_map(|part| Some((rest.strip_suffix(part.as_bytes())?, *part)))
         .unwrap_or((rest, ""));
-    if base == b"REPLY_CLAIM" {
-        return report(
-            format!("{shown} is read by nobody, though the manual lists it"),
-            Some(format!("the hook that hears of accepted and rejected jobs is {keyword}_HOOK_REPLY_FETCH")),
+    let (base, rest) = (BStr::new(base), BStr::new(rest));
+    if base == "REPLY_CLAIM" {
+        let instead = format!("{keyword}_HOOK_REPLY_FETCH");
+        return (
+            ", though the manual lists it".to_owned(),
+            format!("the hook that hears of accepted and rejected jobs is {instead}"),
         );
     }
-    let is_hook = HOOKS.iter().any(|hook| hook.as_bytes() == base);
-    if extra_job && (is_hook || similar::nearest(base, HOOKS.iter().map(|hook| hook.as_bytes())).is_some()) {
-        return report(
-            format!("{shown} is read by nobody: knobs of hooks are <KEYWORD>_HOOK_<TYPE>"),
-            Some(format!("write {keyword}_HOOK_{}", BStr::new(rest))),
-        );
+    let is_hook = HOOKS.iter().any(|hook| base == hook);
+    let near = similar::nearest(base, HOOKS.iter().map(|hook| hook.as_bytes()));
+    if of_job.is_some() && near.is_some() {
+        let why = ": knobs of hooks are <KEYWORD>_HOOK_<TYPE>".to_owned();
+        return (why, format!("write {keyword}_HOOK_{rest}"));
     }
+    let read = |hooks: [&str; 2]| hooks.map(|hook| format!("_HOOK_{hook}{part}")).join(" and ");
     if is_hook && part == "_TIMEOUT" {
-        let with =
-            WITH_TIMEOUT.iter().map(|hook| format!("_HOOK_{hook}_TIMEOUT")).collect::<Vec<_>>().join(" and ");
-        return report(
-            format!("{shown} is read by nobody: {} is waited for without a time-out", BStr::new(base)),
-            Some(format!("only {with} are read; make the hook end by itself, with timeout(1)")),
+        return (
+            format!(": {base} is waited for without a time-out"),
+            format!("only {} are read; make the hook end by itself, with timeout(1)", read(WITH_TIMEOUT)),
         );
     }
     if is_hook && part == "_ARGS" {
-        let with =
-            WITH_ARGUMENTS.iter().map(|hook| format!("_HOOK_{hook}_ARGS")).collect::<Vec<_>>().join(" and ");
-        return report(
-            format!("{shown} is read by nobody: {} gets no arguments of its own", BStr::new(base)),
-            Some(format!("only {with} are read; let the hook be a script that calls another with arguments")),
+        let read = read(WITH_ARGUMENTS);
+        return (
+            format!(": {base} gets no arguments of its own"),
+            format!("only {read} are read; let the hook be a script that calls another with arguments"),
         );
     }
-    if extra_job && similar::nearest(rest, ["KEYWORD"]).is_some() {
-        return report(
-            format!("{shown} is read by nobody"),
-            Some(format!("did you mean {keyword}_JOB_HOOK_KEYWORD?")),
-        );
+    if of_job.is_some() && similar::nearest(rest, ["KEYWORD"]).is_some() {
+        return (String::new(), format!("did you mean {keyword}_JOB_HOOK_KEYWORD?"));
     }
-    let parts = [(&WITH_TIMEOUT, "_TIMEOUT"), (&WITH_ARGUMENTS, "_ARGS")];
-    let with_parts: Vec<String> = parts
-        .iter()
-        .flat_map(|(hooks, part)| hooks.iter().map(move |hook| format!("{hook}{part}")))
-        .collect();
+    let parts = [(WITH_TIMEOUT, "_TIMEOUT"), (WITH_ARGUMENTS, "_ARGS")];
+    let with_parts = parts.map(|(hooks, part)| hooks.map(|hook| format!("{hook}{part}"))).concat();
     if let Some(near) = similar::nearest(rest, &with_parts) {
-        return report(
-            format!("{shown} is read by nobody"),
-            Some(format!("did you mean {keyword}_HOOK_{near}?")),
-        );
+        return (String::new(), format!("did you mean {keyword}_HOOK_{near}?"));
     }
-    let near = similar::nearest(base, HOOKS.iter().map(|hook| hook.as_bytes()));
-    report(
-        format!("{shown} is read by nobody: {} is no type of hook", BStr::new(base)),
-        match near {
-            Some(near) => Some(format!("did you mean {keyword}_HOOK_{}{part}?", BStr::new(near))),
-            None => Some(format!("the types are {}", HOOKS.join(", "))),
-        },
-    )
+    let fix = match near {
+        Some(near) => format!("did you mean {keyword}_HOOK_{}{part}?", BStr::new(near)),
+        None => format!("the types are {}", HOOKS.join(", ")),
+    };
+    (format!(": {base} is no type of hook"), fix)
 }
 
 /// A name that nobody reads and nothing refers to.

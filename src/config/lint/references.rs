@@ -201,43 +201,21 @@ fn dead_references(raw: &[u8]) -> Vec<Dead> {
         let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
         match reference::function(name) {
             None => {
-                let known = [
-                    "ENV",
-                    "RANDOM_CHOICE",
-                    "RANDOM_INTEGER",
-                    "CHOICE",
-                    "SUBSTR",
-                    "INT",
-                    "REAL",
-                    "STRING",
-                    "EVAL",
-                    "BASENAME",
-                    "DIRNAME",
-                ];
-                let meant = known.iter().find(|known| caseless::eq(known.as_bytes(), name));
-                if let Some(meant) = meant {
+                let meant = name.to_ascii_uppercase();
+                if reference::function(&meant).is_some_and(|function| function != Function::Filename) {
                     found.push(Dead {
                         start: dollar,
                         end,
                         why: "names of functions are upper case".to_owned(),
-                        fix: Some(format!("write ${meant}(...)")),
+                        fix: Some(format!("write ${}(...)", BStr::new(&meant))),
                     });
                 }
             }
             Some(Function::Plain | Function::Env) => {
                 let live = next_reference(raw, dollar, &mut None, |_, _| true);
-                if live.is_some_and(|live| live.dollar == dollar) {
-                    continue;
+                if !live.is_some_and(|live| live.dollar == dollar) && !is_made_whole(raw, body, end) {
+                    found.push(dead_plain(raw, dollar, body, end));
                 }
-                // References inside make the outer one whole in the end.
-                let inside = &raw[body..end.max(body)];
-                if inside.contains(&b'$') && end <= raw.len() && memchr::memchr(b')', inside).is_some() {
-                    let name_part = inside.split(|&b| b == b':').next().unwrap_or_default();
-                    if name_part.iter().all(|&b| is_name_byte(b) || b == b'$' || b == b'(' || b == b')') {
-                        continue;
-                    }
-                }
-                found.push(dead_plain(raw, dollar, body, end));
             }
             Some(function) => {
                 let inside = &raw[body..end.saturating_sub(1).max(body)];
@@ -254,6 +232,15 @@ fn dead_references(raw: &[u8]) -> Vec<Dead> {
         }
     }
     found
+}
+
+/// Whether references inside make the outer one whole in the end.
+fn is_made_whole(raw: &[u8], body: usize, end: usize) -> bool {
+    let inside = &raw[body..end.max(body)];
+    let name = inside.split(|&b| b == b':').next().unwrap_or_default();
+    inside.contains(&b'$')
+        && inside.contains(&b')')
+        && name.iter().all(|&b| is_name_byte(b) || b"$()".contains(&b))
 }
 
 fn dead_plain(raw: &[u8], dollar: usize, body: usize, end: usize) -> Dead {

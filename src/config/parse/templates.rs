@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bstr::{BStr, BString};
+use bstr::BStr;
 
 use crate::config::condition::IfStack;
 use crate::config::lines::LogicalLine;
@@ -13,6 +13,20 @@ use crate::config::statement::{self, Operator, Split};
 use crate::config::template::{self, Template};
 use crate::text::caseless;
 use crate::text::space::{is_space, trim, trim_start};
+
+/// Where a `use` stands, and within how many others.
+#[derive(Clone, Copy)]
+pub(crate) struct Used {
+    pub place: Place,
+    pub depth: u32,
+}
+
+/// A value of several lines whose end has not come yet.
+struct Block<'t> {
+    name: &'t [u8],
+    tag: &'t [u8],
+    lines: Vec<&'t [u8]>,
+}
 
 impl Loader<'_> {
     /// `use CATEGORY : NAME`.
@@ -33,7 +47,8 @@ impl Loader<'_> {
         };
         let category = self.expanded(frame, line, category)?;
         let place = frame.place(line.line, line.locate(0, 0).start);
-        if let Err(stop) = self.apply_templates(category.as_ref(), split.value, place, frame.depth + 1) {
+        let used = Used { place, depth: frame.depth + 1 };
+        if let Err(stop) = self.apply_templates(category.as_ref(), split.value, used) {
             let name = self.source_name(frame.source);
             self.error_line(format!(
                 "Config source Error \"{name}\", Line {}: at use {category}:{}",
@@ -49,13 +64,7 @@ impl Loader<'_> {
     }
 
     /// The templates of one `use` (`config.cpp`, `read_meta_config`).
-    fn apply_templates(
-        &mut self,
-        category: &BStr,
-        names: &[u8],
-        place: Place,
-        depth: u32,
-    ) -> Result<(), Stop> {
+    fn apply_templates(&mut self, category: &BStr, names: &[u8], used: Used) -> Result<(), Stop> {
         if category.is_empty() {
             self.error_line(format!("Error: use needs a keyword before : {}", BStr::new(names)));
             return Err(Stop::new(0));
@@ -94,7 +103,7 @@ impl Loader<'_> {
                     None => stop,
                 });
             };
-            self.apply_template(category, template, &found, place, depth)?;
+            self.apply_template(category, template, &found, used)?;
             last = Some(found);
         }
         Ok(())
@@ -105,8 +114,7 @@ impl Loader<'_> {
         category: &BStr,
         template: Template,
         found: &template::Use<'_>,
-        place: Place,
-        depth: u32,
+        used: Used,
     ) -> Result<(), Stop> {
         let raw = template.body();
         let body = if !found.arguments.is_empty() || template::has_arguments(&raw) {
@@ -123,7 +131,7 @@ impl Loader<'_> {
         } else {
             raw
         };
-        self.parse_template(template, &body, place, depth).map_err(|failure| {
+        self.parse_template(template, &body, used).map_err(|failure| {
             let name = BStr::new(found.name);
             match failure {
                 TemplateFailure::Invalid => self
@@ -142,74 +150,81 @@ impl Loader<'_> {
         &mut self,
         template: Template,
         body: &[u8],
-        place: Place,
-        depth: u32,
+        used: Used,
     ) -> Result<(), TemplateFailure> {
         let mut ifs = IfStack::new();
-        let mut open: Option<(BString, BString, Vec<u8>)> = None;
+        let mut open: Option<Block> = None;
         let lines = body.split(|&b| b == b'\n').map(trim).filter(|line| !line.is_empty());
         for (number, line) in (0..).zip(lines) {
-            let place =
-                Place { template: Some(TemplateLine { index: template.index(), line: number }), ..place };
+            let template = Some(TemplateLine { index: template.index(), line: number });
+            let used = Used { place: Place { template, ..used.place }, ..used };
             if line.starts_with(b"#") {
                 continue;
             }
-            if let Some((name, tag, text)) = &mut open {
-                if line.strip_prefix(b"@") == Some(&tag[..]) {
-                    let (name, text) = (name.clone(), std::mem::take(text));
-                    open = None;
-                    self.define_in_template(&name, &text, place)?;
-                    continue;
+            match open.take() {
+                Some(block) if line.strip_prefix(b"@") == Some(&block.tag[..]) => {
+                    self.define_in_template(&block.name, &block.lines.join(&b'\n'), used.place)?;
                 }
-                if !text.is_empty() {
-                    text.push(b'\n');
+                Some(mut block) => {
+                    block.lines.push(line);
+                    open = Some(block);
                 }
-                text.extend_from_slice(line);
-                continue;
-            }
-            let mut messages = Vec::new();
-            let source = SetSource { set: &self.set, who: &self.who, world: self.world };
-            let result = ifs.line(line, &source, self.world, &mut |message| messages.push(message));
-            self.warn_messages(messages);
-            match result {
-                Some(Err(_)) => return Err(TemplateFailure::Invalid),
-                Some(Ok(())) => continue,
-                None if !ifs.enabled() => continue,
+                None if self.is_live(line, &mut ifs)? => open = self.template_statement(line, used)?,
                 None => {}
             }
-            let rest = (caseless::starts_with(line, b"use ")).then(|| trim_start(&line[4..]));
-            let (name, operator, text) =
-                statement::split_in_template(rest.unwrap_or(line)).ok_or(TemplateFailure::Invalid)?;
-            if operator == Some(Operator::Colon) && caseless::eq(name, b"error") {
-                let shown = self.expand(text).unwrap_or_else(|_| text.into());
-                self.error_line(format!(" Error : {shown}"));
-                return Err(TemplateFailure::Said);
-            }
-            if operator == Some(Operator::Colon) && caseless::eq(name, b"warning") {
-                // The statement is carried out, too.
-                let shown = self.expand(text).unwrap_or_else(|_| text.into());
-                self.warn(format!(" Warning : {shown}"));
-            }
-            if rest.is_some() {
-                if depth >= MAX_NESTING {
-                    return Err(TemplateFailure::TooDeep);
-                }
-                let category = BString::from(name);
-                let applied = self.apply_templates(category.as_ref(), text, place, depth + 1);
-                applied.map_err(|stop| stop.template)?;
-                continue;
-            }
-            if !statement::is_valid_name(name) {
-                return Err(TemplateFailure::Invalid);
-            }
-            if operator == Some(Operator::Here) {
-                open = Some((name.into(), text.into(), Vec::new()));
-                continue;
-            }
-            let value = self.appended(name, operator.unwrap_or(Operator::Equal), text);
-            self.define_in_template(name, &value, place)?;
         }
         Ok(())
+    }
+
+    /// Whether a line is a statement that is carried out: no condition, nor in one that is false.
+    fn is_live(&mut self, line: &[u8], ifs: &mut IfStack) -> Result<bool, TemplateFailure> {
+        let mut messages = Vec::new();
+        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
+        let result = ifs.line(line, &source, self.world, &mut |message| messages.push(message));
+        self.warn_messages(messages);
+        match result {
+            Some(Err(_)) => Err(TemplateFailure::Invalid),
+            Some(Ok(())) => Ok(false),
+            None => Ok(ifs.enabled()),
+        }
+    }
+
+    /// One statement; the block that it begins.
+    fn template_statement<'t>(
+        &mut self,
+        line: &'t [u8],
+        used: Used,
+    ) -> Result<Option<Block<'t>>, TemplateFailure> {
+        let rest = (caseless::starts_with(line, b"use ")).then(|| trim_start(&line[4..]));
+        let (name, operator, text) =
+            statement::split_in_template(rest.unwrap_or(line)).ok_or(TemplateFailure::Invalid)?;
+        if operator == Some(Operator::Colon) && caseless::eq(name, b"error") {
+            let shown = self.expand(text).unwrap_or_else(|_| text.into());
+            self.error_line(format!(" Error : {shown}"));
+            return Err(TemplateFailure::Said);
+        }
+        if operator == Some(Operator::Colon) && caseless::eq(name, b"warning") {
+            // The statement is carried out, too.
+            let shown = self.expand(text).unwrap_or_else(|_| text.into());
+            self.warn(format!(" Warning : {shown}"));
+        }
+        if rest.is_some() {
+            if used.depth >= MAX_NESTING {
+                return Err(TemplateFailure::TooDeep);
+            }
+            let within = Used { depth: used.depth + 1, ..used };
+            self.apply_templates(name.into(), text, within).map_err(|stop| stop.template)?;
+            return Ok(None);
+        }
+        if !statement::is_valid_name(name) {
+            return Err(TemplateFailure::Invalid);
+        }
+        if operator == Some(Operator::Here) {
+            return Ok(Some(Block { name, tag: text, lines: Vec::new() }));
+        }
+        let value = self.appended(name, operator.unwrap_or(Operator::Equal), text);
+        self.define_in_template(name, &value, used.place)?;
+        Ok(None)
     }
 
     fn define_in_template(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), TemplateFailure> {

@@ -8,6 +8,7 @@ use crate::config::detected::{AddressSettings, Addresses, Interface};
 use crate::config::evaluate;
 use crate::config::loader::{Loader, Stop};
 use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
+use crate::config::parse::Used;
 use crate::config::sources::special::{self, NETWORK};
 use crate::config::template;
 use crate::text::caseless;
@@ -132,7 +133,7 @@ impl Loader<'_> {
             let place = Place { line: Some(0), ..Place::special(source) };
             let body = template::put_arguments(&found.body(), b"").unwrap_or_default();
             // The reference ignores failures of these.
-            let _ = self.parse_template(found, &body, place, 1);
+            let _ = self.parse_template(found, &body, Used { place, depth: 1 });
         }
         Ok(())
     }

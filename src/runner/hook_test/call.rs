@@ -70,6 +70,26 @@ pub struct Ended {
     pub usage: Usage,
 }
 
+impl Ended {
+    /// What the report of a child's end says; none of other events.
+    pub(super) fn of(event: Event, killed: bool) -> Option<Self> {
+        let Event::Exited { exit, usage, stdin, stdout, stderr, left_behind, .. } = event else {
+            return None;
+        };
+        Some(Ended {
+            exit: (!killed).then_some(exit),
+            stdout: stdout.bytes,
+            cut: stdout.cut,
+            held: stdout.held,
+            stderr: stderr.bytes,
+            stdin,
+            left_behind,
+            to_group: None,
+            usage,
+        })
+    }
+}
+
 /// How much of a standard error is kept.
 const STDERR_KEPT: usize = 64 * 1024;
 
@@ -121,30 +141,21 @@ pub fn call(
                 interrupted = Some(number);
                 reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
             }
-            Event::Exited { child: from, exit, usage, stdin, stdout, stderr, left_behind, .. }
-                if from == child =>
-            {
+            Event::Exited { child: from, .. } if from == child => {
                 let took = clock::tick().since(began);
+                let Some(mut ended) = Ended::of(event, killed) else { continue };
                 // What hooks of starter and shadow leave behind lives until the starter ends; here that is now.
-                if !left_behind.is_empty() {
+                if !ended.left_behind.is_empty() {
                     reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
                 }
                 interrupted = interrupted.or(dismiss(&mut aside, reactor)?);
                 if let Some(number) = interrupted {
                     return Ok(Err(number));
                 }
-                let stderr = if live.is_empty() { stderr.bytes } else { live };
-                let ended = Ended {
-                    exit: (!killed).then_some(exit),
-                    stdout: stdout.bytes,
-                    cut: stdout.cut,
-                    held: stdout.held,
-                    stderr,
-                    stdin,
-                    left_behind,
-                    to_group: aside.as_ref().and_then(Aside::signalled),
-                    usage,
-                };
+                ended.to_group = aside.as_ref().and_then(Aside::signalled);
+                if !live.is_empty() {
+                    ended.stderr = live;
+                }
                 return Ok(Ok(Outcome { ending: Ending::Ran(ended), took }));
             }
             _ => {}

@@ -47,6 +47,23 @@ pub trait Coming {
     fn is_over(&self) -> bool;
 }
 
+/// Begins a call; what came of one that could not be.
+fn begin<T>(reactor: &mut Reactor, job: Job<T>) -> Result<(ChildId, Running<T>), (T, Outcome)> {
+    let Job { tag, mut spec, patience } = job;
+    let aside = Aside::of(reactor, &mut spec);
+    let began = clock::tick();
+    match reactor.spawn(spec) {
+        Ok(child) => {
+            Ok((child, Running { tag, began, deadline: began.plus(patience), killed: false, aside }))
+        }
+        Err(error) => {
+            aside.into_iter().for_each(|mut aside| aside.dismiss(reactor));
+            let ending = Ending::not_started(&error);
+            Err((tag, Outcome { ending, took: clock::tick().since(began) }))
+        }
+    }
+}
+
 /// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`, after which `next`
 /// is asked again. It is over when nothing runs and `next` has nothing. Returns the signal
 /// that ended it early, if one came for the program; everything is killed then.
@@ -79,19 +96,10 @@ pub fn run_coming<T>(
     let mut watch = None;
     loop {
         while running.len() < parallel.max(1) {
-            let Some(Job { tag, mut spec, patience }) = next() else { break };
-            let aside = Aside::of(reactor, &mut spec);
-            let began = clock::tick();
-            match reactor.spawn(spec) {
-                Ok(child) => {
-                    let deadline = began.plus(patience);
-                    running.insert(child, Running { tag, began, deadline, killed: false, aside });
-                }
-                Err(error) => {
-                    aside.into_iter().for_each(|mut aside| aside.dismiss(reactor));
-                    let ending = Ending::not_started(&error);
-                    done(tag, Outcome { ending, took: clock::tick().since(began) });
-                }
+            let Some(job) = next() else { break };
+            match begin(reactor, job) {
+                Ok((child, one)) => drop(running.insert(child, one)),
+                Err((tag, outcome)) => done(tag, outcome),
             }
         }
         // With all hands full nobody looks at what comes next.
@@ -132,22 +140,13 @@ pub fn run_coming<T>(
                 reactor.kill_all(Duration::from_secs(2));
                 return Ok(Some(number));
             }
-            Event::Exited { child, exit, usage, stdin, stdout, stderr, left_behind, .. } => {
+            Event::Exited { child, .. } => {
                 let Some(one) = running.remove(&child) else { continue };
-                if !left_behind.is_empty() {
+                let Some(mut ended) = Ended::of(event, one.killed) else { continue };
+                if !ended.left_behind.is_empty() {
                     reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
                 }
-                let ended = Ended {
-                    exit: (!one.killed).then_some(exit),
-                    stdout: stdout.bytes,
-                    cut: stdout.cut,
-                    held: stdout.held,
-                    stderr: stderr.bytes,
-                    stdin,
-                    left_behind,
-                    to_group: one.aside.as_ref().and_then(Aside::signalled),
-                    usage,
-                };
+                ended.to_group = one.aside.as_ref().and_then(Aside::signalled);
                 let took = clock::tick().since(one.began);
                 match one.aside.filter(|aside| !aside.is_over()) {
                     Some(mut aside) => {

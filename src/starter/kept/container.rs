@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::classad::ClassAd;
 use crate::process::Exit;
-use crate::starter::action::{CallId, JobProcess};
+use crate::starter::action::{CallId, JobProcess, LogEvent};
 use crate::starter::container::{ContainerPlan, DockerNames, Image, Pruning, Remarks, Runtime, ToolCall};
 use crate::starter::event::FamilyUsage;
 use crate::time::Tick;
@@ -27,8 +27,8 @@ pub(crate) struct Container {
     pub docker: Docker,
     /// The ports of this machine by which its services are reached.
     pub services: ClassAd,
-    /// Event 001 is written.
-    pub announced: bool,
+    /// Event 001, until it is written: a job that goes on from a checkpoint has it behind it.
+    pub unwritten: Option<LogEvent>,
     /// What is said of settings and attributes about it.
     pub remarks: Remarks,
 }

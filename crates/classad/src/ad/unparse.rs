@@ -236,6 +236,16 @@ pub(crate) fn operator(op: BinaryOp, form: Form) -> &'static str {
     }
 }
 
+/// What gets parentheses of its own in the form that has them everywhere.
+fn is_operation(node: Node) -> bool {
+    match node {
+        Node::Unary(op, _) => op != UnaryOp::Parentheses,
+        Node::Binary(op, ..) => op != BinaryOp::Subscript,
+        Node::Ternary { .. } => true,
+        _ => false,
+    }
+}
+
 /// Writes a node and all below it.
 pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
     let mut todo = vec![Task::Node(tree, root)];
@@ -266,8 +276,12 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
             Task::Node(tree, id) => (tree, id),
         };
         let at = todo.len();
-        let wrap = form == Form::Parenthesised;
-        match tree.node(id) {
+        let node = tree.node(id);
+        let wrap = form == Form::Parenthesised && is_operation(node);
+        if wrap {
+            todo.push(Task::Text("("));
+        }
+        match node {
             Node::Undefined | Node::Error | Node::Bool(_) | Node::Int(_) | Node::Real(_) | Node::Str(_) => {
                 if let Some(value) = tree.scalar(id) {
                     scalar(value, form, out);
@@ -284,7 +298,9 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
             Node::Attr { base, name: text } => {
                 todo.extend([Task::Node(tree, base), Task::Text("."), Task::Raw(tree.name_bytes(text))]);
             }
-            Node::Unary(UnaryOp::Parentheses, inner) if wrap => todo.push(Task::Node(tree, inner)),
+            Node::Unary(UnaryOp::Parentheses, inner) if form == Form::Parenthesised => {
+                todo.push(Task::Node(tree, inner));
+            }
             Node::Unary(op, inner) => {
                 let sign = match op {
                     UnaryOp::Parentheses => "(",
@@ -293,18 +309,10 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
                     UnaryOp::Not => " !",
                     UnaryOp::BitNot => " ~",
                 };
-                if wrap {
-                    todo.extend([
-                        Task::Text("("),
-                        Task::Text(sign.trim_start()),
-                        Task::Node(tree, inner),
-                        Task::Text(")"),
-                    ]);
-                } else {
-                    todo.extend([Task::Text(sign), Task::Node(tree, inner)]);
-                    if op == UnaryOp::Parentheses {
-                        todo.push(Task::Text(")"));
-                    }
+                let sign = if wrap { sign.trim_start() } else { sign };
+                todo.extend([Task::Text(sign), Task::Node(tree, inner)]);
+                if op == UnaryOp::Parentheses {
+                    todo.push(Task::Text(")"));
                 }
             }
             Node::Binary(BinaryOp::Subscript, left, right) => {
@@ -316,23 +324,14 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
                 ]);
             }
             Node::Binary(op, left, right) => {
-                if wrap {
-                    todo.push(Task::Text("("));
-                }
                 todo.extend([
                     Task::Node(tree, left),
                     Task::Text(operator(op, form)),
                     Task::Node(tree, right),
                 ]);
-                if wrap {
-                    todo.push(Task::Text(")"));
-                }
             }
             Node::Ternary { condition, branches } => {
                 let branches = tree.links(branches, 2);
-                if wrap {
-                    todo.push(Task::Text("("));
-                }
                 todo.extend([
                     Task::Node(tree, condition),
                     Task::Text(" ? "),
@@ -340,9 +339,6 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
                     Task::Text(" : "),
                     Task::Node(tree, branches[1]),
                 ]);
-                if wrap {
-                    todo.push(Task::Text(")"));
-                }
             }
             Node::Call { name, first, count } => {
                 out.extend_from_slice(tree.name_bytes(name));
@@ -375,6 +371,9 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
                 }
                 todo.push(Task::Text(" ]"));
             }
+        }
+        if wrap {
+            todo.push(Task::Text(")"));
         }
         // The parts were listed in reading order; the last one pushed is the first one taken.
         todo[at..].reverse();

@@ -313,6 +313,13 @@ impl<'s> Lexer<'s> {
         self.token.kind = self.string(self.source[start]);
     }
 
+    #[inline]
+    fn pass_digits(&mut self) {
+        while self.peek(0).is_ascii_digit() {
+            self.at += 1;
+        }
+    }
+
     /// Numbers, and the dot of a selection (reference: tokenizeNumber).
     #[inline(never)]
     fn number(&mut self, start: usize) -> Kind {
@@ -352,9 +359,7 @@ impl<'s> Lexer<'s> {
                 }
             }
         } else if first.is_ascii_digit() {
-            while self.peek(0).is_ascii_digit() {
-                self.at += 1;
-            }
+            self.pass_digits();
             real = matches!(self.peek(0), b'.' | b'e' | b'E');
         } else {
             number = false;
@@ -365,9 +370,7 @@ impl<'s> Lexer<'s> {
             }
             if self.peek(0).is_ascii_digit() {
                 real = true;
-                while self.peek(0).is_ascii_digit() {
-                    self.at += 1;
-                }
+                self.pass_digits();
             } else if number {
                 return self.bad(BadToken::Number);
             } else {
@@ -382,9 +385,7 @@ impl<'s> Lexer<'s> {
             if !self.peek(0).is_ascii_digit() {
                 return self.bad(BadToken::Number);
             }
-            while self.peek(0).is_ascii_digit() {
-                self.at += 1;
-            }
+            self.pass_digits();
         }
         let text = &self.source[start..self.at];
         if real {

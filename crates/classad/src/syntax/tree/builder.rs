@@ -147,6 +147,43 @@ impl Builder {
         self.copy_with(tree, root, &mut |_, _| None)
     }
 
+    /// A copy of one node whose parts, copied, are the last that are done.
+    fn with_parts(&mut self, tree: &Tree, id: NodeId, done: &mut Vec<NodeId>) -> NodeId {
+        let mut take = |count: usize| done.split_off(done.len() - count);
+        match tree.node(id) {
+            Node::Str(text) => self.scalar(Scalar::Str(tree.bytes(text))),
+            Node::AbsTime(time) => self.time(tree.times[time as usize]),
+            Node::Name { text, .. } => self.name(tree.bytes(text)),
+            Node::Attr { base, name } => {
+                let base = if base == ABSOLUTE { base } else { take(1)[0] };
+                self.attr(base, tree.name_bytes(name))
+            }
+            Node::Unary(op, _) => {
+                let operand = take(1)[0];
+                self.push(Node::Unary(op, operand))
+            }
+            Node::Binary(op, _, _) => {
+                let operands = take(2);
+                self.push(Node::Binary(op, operands[0], operands[1]))
+            }
+            Node::Ternary { .. } => {
+                let parts = take(3);
+                let branches = self.link(&parts[1..]);
+                self.push(Node::Ternary { condition: parts[0], branches })
+            }
+            Node::Call { name, count, .. } => self.call(tree.name_bytes(name), &take(count as usize)),
+            Node::List { count, .. } => self.list(&take(count as usize)),
+            Node::Ad { first, count } => {
+                let fields = tree.fields(first, count).iter().zip(take(count as usize));
+                let mut fields: Vec<Field> = fields
+                    .map(|(field, node)| Field { name: self.name(tree.name_bytes(field.name)), node })
+                    .collect();
+                self.ad(&mut fields)
+            }
+            literal => self.push(literal),
+        }
+    }
+
     /// Copies an expression; `replace` may put another node of this builder in place of any.
     pub(crate) fn copy_with(
         &mut self,
@@ -173,52 +210,7 @@ impl Builder {
                     todo.extend(children.into_iter().rev().map(Step::Enter));
                 }
                 Step::Leave(id) => {
-                    let node = tree.node(id);
-                    let take = |done: &mut Vec<NodeId>, count: usize| done.split_off(done.len() - count);
-                    let copied = match node {
-                        Node::Str(text) => self.scalar(Scalar::Str(tree.bytes(text))),
-                        Node::AbsTime(time) => self.time(tree.times[time as usize]),
-                        Node::Name { text, .. } => self.name(tree.bytes(text)),
-                        Node::Attr { base, name } => {
-                            let base = if base == ABSOLUTE { base } else { take(&mut done, 1)[0] };
-                            self.attr(base, tree.name_bytes(name))
-                        }
-                        Node::Unary(op, _) => {
-                            let operand = take(&mut done, 1)[0];
-                            self.push(Node::Unary(op, operand))
-                        }
-                        Node::Binary(op, _, _) => {
-                            let operands = take(&mut done, 2);
-                            self.push(Node::Binary(op, operands[0], operands[1]))
-                        }
-                        Node::Ternary { .. } => {
-                            let parts = take(&mut done, 3);
-                            let branches = self.link(&parts[1..]);
-                            self.push(Node::Ternary { condition: parts[0], branches })
-                        }
-                        Node::Call { name, count, .. } => {
-                            let arguments = take(&mut done, count as usize);
-                            self.call(tree.name_bytes(name), &arguments)
-                        }
-                        Node::List { count, .. } => {
-                            let items = take(&mut done, count as usize);
-                            self.list(&items)
-                        }
-                        Node::Ad { first, count } => {
-                            let values = take(&mut done, count as usize);
-                            let mut fields: Vec<Field> = tree
-                                .fields(first, count)
-                                .iter()
-                                .zip(values)
-                                .map(|(field, node)| Field {
-                                    name: self.name(tree.name_bytes(field.name)),
-                                    node,
-                                })
-                                .collect();
-                            self.ad(&mut fields)
-                        }
-                        literal => self.push(literal),
-                    };
+                    let copied = self.with_parts(tree, id, &mut done);
                     done.push(copied);
                 }
             }
