@@ -16,7 +16,7 @@ use super::macros::Scope;
 use super::program::Program;
 use super::rules::Rules;
 use crate::config::command::{self, CommandError, Target};
-use crate::config::statement::{IncludeOptions, include_options};
+use crate::config::statement::include_options;
 use crate::config::{CommandPolicy, expand};
 use crate::world::World;
 
@@ -79,67 +79,124 @@ pub(super) enum Found {
 
 type Known = Result<Found, IncludeError>;
 
-/// The statements of an include. `target` is expanded already.
-pub(super) fn program(
-    options: &[u8],
-    target: &[u8],
-    scope: &Scope<'_>,
-    (world, commands): (&dyn World, CommandPolicy),
-    included: Option<&Included>,
-) -> Known {
-    let read = || {
-        Ok(match read(options, target, scope, world, commands)? {
-            Err(reference) => Found::Missing(reference),
-            Ok((text, name)) if text.is_empty() => Found::Empty(name),
-            Ok((text, _)) => {
-                let rules = Rules::from_include(&target.to_str_lossy(), &text);
-                Found::Program(Rc::new(Program::compile(rules, Dialect::of(world))))
-            }
-        })
-    };
-    // A file that is named by a macro may be another one for each ad.
-    let Some(included) = included.filter(|_| !options.contains(&b'$')) else { return read() };
-    let key = (BString::from(options), BString::from(target));
-    if let Some(known) = included.0.borrow().get(&key) {
-        return known.clone();
-    }
-    let known = read();
-    included.0.borrow_mut().insert(key, known.clone());
-    known
+/// What an include names, and how that is read. `target` is expanded already.
+pub(super) struct Include<'a> {
+    pub(super) target: &'a [u8],
+    pub(super) world: &'a dyn World,
+    pub(super) commands: CommandPolicy,
 }
 
-/// The text of an include and its name; in place of one that may be missing and is, why, in the reference's words.
-fn read(
-    options: &[u8],
-    target: &[u8],
-    scope: &Scope<'_>,
-    world: &dyn World,
-    commands: CommandPolicy,
-) -> Result<Result<(Vec<u8>, BString), String>, IncludeError> {
-    let options =
-        include_options(options).map_err(|more| IncludeError::Words { words: options.into(), more })?;
-    let text = match options.into {
-        None => open(target, options, world, commands),
-        Some(into) => {
-            let into = expand::expand(into, scope, world, &mut |_| {})
-                .map_err(|error| IncludeError::Expansion(error.to_string()))?;
-            if into.ends_with(b"|") {
-                return Err(IncludeError::Destination("may not be a script"));
-            }
-            if into.is_empty() {
-                return Err(IncludeError::Destination("expanded to ''"));
-            }
-            open_into(target, options, &into, world, commands)
+impl Include<'_> {
+    /// The statements.
+    pub(super) fn program(&self, options: &[u8], scope: &Scope<'_>, included: Option<&Included>) -> Known {
+        let read = || {
+            Ok(match self.read(options, scope)? {
+                Err(reference) => Found::Missing(reference),
+                Ok((text, name)) if text.is_empty() => Found::Empty(name),
+                Ok((text, _)) => {
+                    let rules = Rules::from_include(&self.target.to_str_lossy(), &text);
+                    Found::Program(Rc::new(Program::compile(rules, Dialect::of(self.world))))
+                }
+            })
+        };
+        // A file that is named by a macro may be another one for each ad.
+        let Some(included) = included.filter(|_| !options.contains(&b'$')) else { return read() };
+        let key = (BString::from(options), BString::from(self.target));
+        if let Some(known) = included.0.borrow().get(&key) {
+            return known.clone();
         }
-    };
-    match text {
-        Ok(text) => Ok(Ok((text, Target::new(target, options.command).shown))),
-        // That a command is not run is never passed over: what the transform does would not be known.
-        Err(Unread::Refused) => Err(IncludeError::Refused { target: target.into() }),
-        Err(Unread::Other { reference, .. }) if options.if_exists => Ok(Err(reference)),
-        Err(Unread::Other { reason, reference }) => {
-            Err(IncludeError::Unreadable(Box::new(Unreadable { target: target.into(), reason, reference })))
+        let known = read();
+        included.0.borrow_mut().insert(key, known.clone());
+        known
+    }
+
+    /// The text and its name; in place of one that may be missing and is, why, in the reference's words.
+    fn read(
+        &self,
+        options: &[u8],
+        scope: &Scope<'_>,
+    ) -> Result<Result<(Vec<u8>, BString), String>, IncludeError> {
+        let options =
+            include_options(options).map_err(|more| IncludeError::Words { words: options.into(), more })?;
+        let target = Target::new(self.target, options.command);
+        let text = match options.into {
+            None => self.open(target.command),
+            Some(into) => {
+                let into = expand::expand(into, scope, self.world, &mut |_| {})
+                    .map_err(|error| IncludeError::Expansion(error.to_string()))?;
+                if into.ends_with(b"|") {
+                    return Err(IncludeError::Destination("may not be a script"));
+                }
+                if into.is_empty() {
+                    return Err(IncludeError::Destination("expanded to ''"));
+                }
+                self.open_into(target.command, &into)
+            }
+        };
+        match text {
+            Ok(text) => Ok(Ok((text, target.shown))),
+            // That a command is not run is never passed over: what the transform does would not be known.
+            Err(Unread::Refused) => Err(IncludeError::Refused { target: self.target.into() }),
+            Err(Unread::Other { reference, .. }) if options.if_exists => Ok(Err(reference)),
+            Err(Unread::Other { reason, reference }) => Err(IncludeError::Unreadable(Box::new(Unreadable {
+                target: self.target.into(),
+                reason,
+                reference,
+            }))),
         }
+    }
+
+    fn open(&self, command: Option<BString>) -> Result<Vec<u8>, Unread> {
+        Ok(match command {
+            None => match self.world.read_file(path(self.target), None) {
+                Ok(text) => text,
+                // The reference opens it, and finds no line in it.
+                Err(error) if error.kind() == io::ErrorKind::IsADirectory => Vec::new(),
+                Err(error) => {
+                    let words = command::system_words(&error);
+                    return Err(Unread::file(
+                        &error,
+                        format!("can't open file {}: {words}", self.target.as_bstr()),
+                    ));
+                }
+            },
+            // What the command's status says is not looked at.
+            Some(line) => command::run(&line, self.commands, self.world)?.0,
+        })
+    }
+
+    /// The file of `into`, made from the command's output where it cannot be opened.
+    fn open_into(&self, command: Option<BString>, into: &BString) -> Result<Vec<u8>, Unread> {
+        // Only a bar at the end makes a command of a name, but one anywhere keeps it from being a file.
+        if into.contains(&b'|') {
+            let text = "not a valid command, | must be at the end\n";
+            return Err(Unread::Other { reason: text.trim_end().into(), reference: text.into() });
+        }
+        if let Ok(text) = self.world.read_file(path(into), None) {
+            return Ok(text);
+        }
+        let text = match command {
+            None => self
+                .world
+                .read_file(path(self.target), None)
+                .map_err(|error| Unread::file(&error, "can't open input file"))?,
+            Some(line) => {
+                let (text, exit) = command::run(&line, self.commands, self.world)?;
+                if !exit.is_success() {
+                    let reference = format!("exited with error {}", exit.to_raw());
+                    return Err(Unread::Other {
+                        reason: format!("the command ended with {exit}"),
+                        reference,
+                    });
+                }
+                text
+            }
+        };
+        self.world.write_file(path(into), &text).map_err(|error| Unread::Other {
+            reason: format!("cannot write '{into}': {error}"),
+            reference: format!("can't open '{into}' for write"),
+        })?;
+        Ok(text)
     }
 }
 
@@ -166,61 +223,4 @@ impl From<CommandError> for Unread {
 
 fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
-}
-
-fn open(
-    target: &[u8],
-    options: IncludeOptions<'_>,
-    world: &dyn World,
-    commands: CommandPolicy,
-) -> Result<Vec<u8>, Unread> {
-    Ok(match Target::new(target, options.command).command {
-        None => match world.read_file(path(target), None) {
-            Ok(text) => text,
-            // The reference opens it, and finds no line in it.
-            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Vec::new(),
-            Err(error) => {
-                let words = command::system_words(&error);
-                return Err(Unread::file(&error, format!("can't open file {}: {words}", target.as_bstr())));
-            }
-        },
-        // What the command's status says is not looked at.
-        Some(line) => command::run(&line, commands, world)?.0,
-    })
-}
-
-/// The file of `into`, made from the command's output where it cannot be opened.
-fn open_into(
-    target: &[u8],
-    options: IncludeOptions<'_>,
-    into: &BString,
-    world: &dyn World,
-    commands: CommandPolicy,
-) -> Result<Vec<u8>, Unread> {
-    // Only a bar at the end makes a command of a name, but one anywhere keeps it from being a file.
-    if into.contains(&b'|') {
-        let text = "not a valid command, | must be at the end\n";
-        return Err(Unread::Other { reason: text.trim_end().into(), reference: text.into() });
-    }
-    if let Ok(text) = world.read_file(path(into), None) {
-        return Ok(text);
-    }
-    let text = match Target::new(target, options.command).command {
-        None => world
-            .read_file(path(target), None)
-            .map_err(|error| Unread::file(&error, "can't open input file"))?,
-        Some(line) => {
-            let (text, exit) = command::run(&line, commands, world)?;
-            if !exit.is_success() {
-                let reference = format!("exited with error {}", exit.to_raw());
-                return Err(Unread::Other { reason: format!("the command ended with {exit}"), reference });
-            }
-            text
-        }
-    };
-    world.write_file(path(into), &text).map_err(|error| Unread::Other {
-        reason: format!("cannot write '{into}': {error}"),
-        reference: format!("can't open '{into}' for write"),
-    })?;
-    Ok(text)
 }

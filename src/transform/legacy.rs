@@ -367,16 +367,8 @@ impl<'a> Converter<'a> {
         left_out
     }
 
-    fn finish(mut self) -> Converted {
-        let left_out = if self.options.loadable { self.leave_out() } else { Vec::new() };
-        let new_hold = self.default_hold && self.options.fix_eval_set;
-        if new_hold {
-            for name in HOLD {
-                self.copies.remove(&AttrName::from(name));
-                self.eval_sets.remove(&AttrName::from(name));
-            }
-        }
-        let mut out = Statements::default();
+    /// What stands before all else.
+    fn head(&self, out: &mut Statements) {
         out.line(&[b"# autoconversion of route '", &self.name[..], b"' from old route syntax"]);
         let in_knob = self.options.old_ce && is_attribute_name(&self.name);
         if !self.name.is_empty() && !in_knob {
@@ -392,6 +384,33 @@ impl<'a> Converter<'a> {
             out.line(&[b"REQUIREMENTS ", &self.requirements]);
         }
         out.line(&[]);
+    }
+
+    /// The statement that sets an attribute to the value that its macro has.
+    fn set_temporarily(&self, name: &AttrName, out: &mut Statements) {
+        let text = self.assignments.get(name).map(Vec::as_slice).unwrap_or_default();
+        let is_string = self.strings.contains_key(name);
+        let name = name.as_bytes();
+        if self.options.loadable && is_string && text.iter().any(|b| b"\"\\\n\r".contains(b)) {
+            let text = Expr::literal(BString::from(text)).unparse();
+            out.line(&[b"EVALSET ", name, b" ", &text]);
+        } else {
+            let quote: &[u8] = if is_string { b"\"" } else { b"" };
+            out.line(&[b"SET ", name, b" ", quote, b"$(", name, b")", quote]);
+        }
+    }
+
+    fn finish(mut self) -> Converted {
+        let left_out = if self.options.loadable { self.leave_out() } else { Vec::new() };
+        let new_hold = self.default_hold && self.options.fix_eval_set;
+        if new_hold {
+            for name in HOLD {
+                self.copies.remove(&AttrName::from(name));
+                self.eval_sets.remove(&AttrName::from(name));
+            }
+        }
+        let mut out = Statements::default();
+        self.head(&mut out);
         for (name, text) in &self.assignments {
             if !self.options.loadable || is_assignable(name.as_bytes(), text) {
                 out.line(&[name.as_bytes(), b" = ", text]);
@@ -416,20 +435,7 @@ impl<'a> Converter<'a> {
             out.line(&[]);
             out.line(&[b"# temporarily SET attrs because eval_set_ rules refer to them"]);
         }
-        for name in &temporary {
-            let text = self.assignments.get(*name).map(Vec::as_slice).unwrap_or_default();
-            if self.options.loadable
-                && self.strings.contains_key(*name)
-                && text.iter().any(|b| b"\"\\\n\r".contains(b))
-            {
-                let text = Expr::literal(BString::from(text)).unparse();
-                out.line(&[b"EVALSET ", name.as_bytes(), b" ", &text]);
-                continue;
-            }
-            let quote: &[u8] = if self.strings.contains_key(*name) { b"\"" } else { b"" };
-            let name = name.as_bytes();
-            out.line(&[b"SET ", name, b" ", quote, b"$(", name, b")", quote]);
-        }
+        temporary.iter().for_each(|name| self.set_temporarily(name, &mut out));
         out.group(b"# eval_set_* rules", b"EVALSET ", &self.eval_sets);
         if !temporary.is_empty() {
             out.line(&[]);

@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::command::CommandError;
 use super::execute;
-use super::include::{self, Found, IncludeError};
+use super::include::{Found, Include, IncludeError};
 use super::observe::{Event, Failure, Inclusion, Observer, Reason};
 use super::program::{Prepared, Program, Transform};
 use super::rules::Line;
@@ -256,8 +256,9 @@ impl Run<'_, '_> {
                 }
                 let session = &*self.session;
                 let scope = session.scope(self.target.ad());
-                let (outside, included) = ((session.world, session.commands), session.included.as_deref());
-                let program = include::program(options, &file, &scope, outside, included)
+                let include = Include { target: &file, world: session.world, commands: session.commands };
+                let program = include
+                    .program(options, &scope, session.included.as_deref())
                     .map_err(|error| unread(line, &file, error))?;
                 let program = match program {
                     Found::Program(program) => program,

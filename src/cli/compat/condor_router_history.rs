@@ -67,7 +67,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     };
     let end = now - options.age * DAY;
     let start = end - options.days * DAY;
-    let (out, failed) = report(&options, &spool, start, end, &world);
+    let (out, failed) = report(&options, &spool, (start, end), &world);
     io::stdout().write_all(&out)?;
     if failed > 0 {
         program.tell(&format!(
@@ -211,16 +211,9 @@ fn files(spool: &BString, start: f64, world: &dyn World) -> Vec<PathBuf> {
     paths.filter(|path| world.stat(path).is_ok_and(|file| file.modified as f64 >= start.floor())).collect()
 }
 
-fn report(options: &Options, spool: &BString, start: f64, end: f64, world: &dyn World) -> (Vec<u8>, u64) {
-    let mut out = Vec::new();
-    let heading = format!("Routed job history from {} to {}\n\n", minutes(start, world), minutes(end, world));
-    out.extend_from_slice(heading.as_bytes());
-    if options.show_records {
-        out.extend_from_slice(b"JobID Status Site Runtime ");
-        out.extend_from_slice(if options.show_iwd { b"IWD \n" } else { b"\n" });
-    }
-    // The place of the first record of an id, with the text of the last.
-    let mut order: Vec<(BString, Record)> = Vec::new();
+/// The records of the files in the order of their ids' first ones, each with the text of the last.
+fn records(spool: &BString, start: f64, world: &dyn World) -> Vec<Record> {
+    let mut records: Vec<Record> = Vec::new();
     let mut places: FxHashMap<BString, usize> = FxHashMap::default();
     for path in files(spool, start, world) {
         let Ok(file) = std::fs::File::open(&path) else { continue };
@@ -228,18 +221,30 @@ fn report(options: &Options, spool: &BString, start: f64, end: f64, world: &dyn 
         for record in HistoryReader::new(lines).map_while(Result::ok) {
             let Some(record) = Record::of(&record) else { continue };
             match places.get(&record.id) {
-                Some(&at) => order[at].1 = record,
+                Some(&at) => records[at] = record,
                 None => {
-                    places.insert(record.id.clone(), order.len());
-                    order.push((record.id.clone(), record));
+                    places.insert(record.id.clone(), records.len());
+                    records.push(record);
                 }
             }
         }
     }
+    records
+}
+
+/// The report on what was completed from `start` to `end`, and how many records could not be counted.
+fn report(options: &Options, spool: &BString, (start, end): (f64, f64), world: &dyn World) -> (Vec<u8>, u64) {
+    let mut out = Vec::new();
+    let heading = format!("Routed job history from {} to {}\n\n", minutes(start, world), minutes(end, world));
+    out.extend_from_slice(heading.as_bytes());
+    if options.show_records {
+        out.extend_from_slice(b"JobID Status Site Runtime ");
+        out.extend_from_slice(if options.show_iwd { b"IWD \n" } else { b"\n" });
+    }
     let mut sites: Vec<Site> = Vec::new();
     let mut by_name: FxHashMap<BString, usize> = FxHashMap::default();
     let mut failed = 0;
-    for (id, record) in order {
+    for record in records(spool, start, world) {
         let Some(site) = record.route else { continue };
         let (Some(completed), Some(status)) = (record.completed, record.status) else {
             failed += 1;
@@ -263,7 +268,7 @@ fn report(options: &Options, spool: &BString, start: f64, end: f64, world: &dyn 
             sum.others += 1;
         }
         if options.show_records {
-            out.extend_from_slice(format!("{id} {letter} {site} {seconds:.0} ").as_bytes());
+            out.extend_from_slice(format!("{} {letter} {site} {seconds:.0} ", record.id).as_bytes());
             if options.show_iwd {
                 out.extend_from_slice(&record.iwd);
                 out.push(b' ');
@@ -344,40 +349,35 @@ fn letter(status: i64) -> Option<u8> {
 fn summary(sites: &mut [Site], out: &mut Vec<u8>) {
     // By hours of completed jobs, most first; the script dies of ties, so their order is free: by name.
     sites.sort_by(|a, b| b.hours.total_cmp(&a.hours).then_with(|| a.name.cmp(&b.name)));
-    let mut line = |name: &[u8], hours: &str, jobs: &str, runs: &str, width: usize| {
-        out.extend_from_slice(name);
-        out.resize(out.len() + 15usize.saturating_sub(name.to_str_lossy().chars().count()), b' ');
-        out.extend_from_slice(format!(" {hours:>5} {jobs:>7} {runs:>width$}\n").as_bytes());
-    };
-    line(b"Site", "Hours", "Jobs", "Runs", 7);
-    line(b"", "", "Completed", "Aborted", 5);
-    let mut total = Site::default();
-    let rows: Vec<String> = sites
-        .iter()
-        .map(|site| {
-            total.hours += site.hours;
-            total.completed += site.completed;
-            total.others += site.others;
-            whole(site.hours)
-        })
-        .collect();
+    row(out, b"Site", ["Hours", "Jobs", "   Runs"]);
+    row(out, b"", ["", "Completed", "Aborted"]);
     out.extend_from_slice(format!("{LINE}\n").as_bytes());
-    for (site, hours) in sites.iter().zip(rows) {
-        row(out, &site.name, &hours, site.completed, site.others);
+    let mut total = Site { name: "TOTAL".into(), ..Site::default() };
+    for site in &*sites {
+        total.hours += site.hours;
+        total.completed += site.completed;
+        total.others += site.others;
+        site.print(out);
     }
     out.extend_from_slice(format!("{LINE}\n").as_bytes());
-    row(out, b"TOTAL", &whole(total.hours), total.completed, total.others);
+    total.print(out);
+}
+
+impl Site {
+    fn print(&self, out: &mut Vec<u8>) {
+        row(out, &self.name, [&whole(self.hours), &self.completed.to_string(), &self.others.to_string()]);
+    }
+}
+
+fn row(out: &mut Vec<u8>, name: &[u8], [hours, jobs, runs]: [&str; 3]) {
+    out.extend_from_slice(name);
+    out.resize(out.len() + 15usize.saturating_sub(name.to_str_lossy().chars().count()), b' ');
+    out.extend_from_slice(format!(" {hours:>5} {jobs:>7} {runs:>5}\n").as_bytes());
 }
 
 /// Hours as Python's `int(round())` writes them: halves go to even, and there is no minus before a zero.
 fn whole(hours: f64) -> String {
     format!("{:.0}", hours.round_ties_even() + 0.0)
-}
-
-fn row(out: &mut Vec<u8>, name: &[u8], hours: &str, completed: u64, others: u64) {
-    out.extend_from_slice(name);
-    out.resize(out.len() + 15usize.saturating_sub(name.to_str_lossy().chars().count()), b' ');
-    out.extend_from_slice(format!(" {hours:>5} {completed:>7} {others:>5}\n").as_bytes());
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::template::{self, Template};
+use crate::config::template;
 
 /// What `use` with an argument prints on stdout.
 pub(super) fn print(asked: &[u8], expand: bool, verbose: bool, warn: &mut dyn FnMut(String)) -> Vec<u8> {
@@ -36,7 +36,11 @@ pub(super) fn print(asked: &[u8], expand: bool, verbose: bool, warn: &mut dyn Fn
                 let body = put(&body, wanted.arguments);
                 let verb: &[u8] = if expand { b" expands to\n" } else { b" is\n" };
                 out.extend_from_slice(&[b"use ", known, b":", rest, verb].concat());
-                print_body(&body, expand, verbose, 0, &mut out);
+                if expand {
+                    Expanding { verbose, depth: 0, out: &mut out }.body(&body);
+                } else {
+                    lines(&body).for_each(|line| out.extend_from_slice(&[line, b"\n"].concat()));
+                }
                 out.push(b'\n');
             } else {
                 out.extend_from_slice(&[b"use ", known, b":", found.name(), b" is\n", &body, b"\n"].concat());
@@ -56,45 +60,57 @@ fn put(body: &[u8], arguments: &[u8]) -> BString {
     template::put_arguments(body, arguments).unwrap_or_else(|_| body.into())
 }
 
-/// The lines of a body, with `use` statements replaced by theirs on request.
-fn print_body(body: &[u8], expand: bool, verbose: bool, depth: usize, out: &mut Vec<u8>) {
-    for line in body.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
-        let mut words = line.split(|b| b" \t:".contains(b)).filter(|word| !word.is_empty());
-        let is_use = words.next() == Some(b"use");
-        if !is_use || verbose || !expand {
-            out.extend_from_slice(line);
-            out.push(b'\n');
+/// Prints bodies with `use` statements replaced by what they stand for.
+struct Expanding<'o> {
+    verbose: bool,
+    depth: usize,
+    out: &'o mut Vec<u8>,
+}
+
+impl Expanding<'_> {
+    fn body(&mut self, body: &[u8]) {
+        for line in lines(body) {
+            let mut words = line.split(|b| b" \t:".contains(b)).filter(|word| !word.is_empty());
+            let is_use = words.next() == Some(b"use");
+            if !is_use || self.verbose {
+                self.out.extend_from_slice(line);
+                self.out.push(b'\n');
+            }
+            if is_use && self.depth < 20 {
+                let category = words.next().unwrap_or_default();
+                let names = words.next().map_or(&b""[..], |first| {
+                    let at = first.as_ptr() as usize - line.as_ptr() as usize;
+                    &line[at..]
+                });
+                self.depth += 1;
+                self.nested(category, names);
+                self.depth -= 1;
+            }
         }
-        if is_use && expand && depth < 20 {
-            let category = words.next().unwrap_or_default();
-            let names = words.next().map_or(&b""[..], |first| {
-                let at = first.as_ptr() as usize - line.as_ptr() as usize;
-                &line[at..]
-            });
-            print_nested(category, names, verbose, depth, out);
+    }
+
+    fn nested(&mut self, category: &[u8], names: &[u8]) {
+        let (shown, rhs) = (BStr::new(category), BStr::new(names));
+        if self.verbose {
+            self.out.extend_from_slice(format!(" #begin-expanding# use {shown} : {rhs}\n").as_bytes());
+        }
+        let Some(known) = template::category(category) else {
+            self.out.extend_from_slice(format!("error: {shown} is not a valid use category\n").as_bytes());
+            return;
+        };
+        let mut rest = names;
+        while let Some((wanted, after)) = template::next_use(rest) {
+            rest = after;
+            if let Some(found) = template::find(known, wanted.name) {
+                self.body(&put(&found.body(), wanted.arguments));
+            }
+        }
+        if self.verbose {
+            self.out.extend_from_slice(format!(" #end-expanding# use {shown} : {rhs}\n").as_bytes());
         }
     }
 }
 
-fn print_nested(category: &[u8], names: &[u8], verbose: bool, depth: usize, out: &mut Vec<u8>) {
-    let (shown, rhs) = (BStr::new(category), BStr::new(names));
-    if verbose {
-        out.extend_from_slice(format!(" #begin-expanding# use {shown} : {rhs}\n").as_bytes());
-    }
-    let Some(known) = template::category(category) else {
-        out.extend_from_slice(format!("error: {shown} is not a valid use category\n").as_bytes());
-        return;
-    };
-    let mut rest = names;
-    while let Some((wanted, after)) = template::next_use(rest) {
-        rest = after;
-        let found: Option<Template> = template::find(known, wanted.name);
-        if let Some(found) = found {
-            let body = put(&found.body(), wanted.arguments);
-            print_body(&body, true, verbose, depth + 1, out);
-        }
-    }
-    if verbose {
-        out.extend_from_slice(format!(" #end-expanding# use {shown} : {rhs}\n").as_bytes());
-    }
+fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    body.split(|&b| b == b'\n').filter(|line| !line.is_empty())
 }

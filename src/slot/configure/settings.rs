@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::slot::layout::LaidOut;
 use crate::slot::settings::{
-    Backfilling, ImageCacheSettings, Limits, PowerSettings, Settings, SlotKind, SlotPlan,
+    Backfilling, ImageCacheSettings, Limits, PowerSettings, Settings, SlotHooks, SlotKind, SlotPlan,
 };
 use crate::world::{Adapter, World};
 
@@ -255,17 +255,8 @@ impl Maker<'_> {
         internal.insert("Requirements", requirements.whole.clone());
         internal.insert("WithinResourceLimits", requirements.limits.clone());
 
-        let hooks_of = |id: &str, parent: Option<&str>| hooks::of_slot(&knobs, self.world, id, parent);
         let (child_hooks, child_default) = match kind {
-            SlotKind::Partitionable => {
-                let child = |sub: u32| {
-                    let child = format!("{id}_{sub}");
-                    knobs.string(&format!("{child}_JOB_HOOK_KEYWORD"))?;
-                    Some((sub, hooks_of(&child, Some(&id))?))
-                };
-                let own = (1..=OWN_KEYWORDS).filter_map(child).collect();
-                (own, hooks_of(&format!("{id}_{}", OWN_KEYWORDS + 1), Some(&id)))
-            }
+            SlotKind::Partitionable => child_hooks(&knobs, &id, self.world),
             SlotKind::Static | SlotKind::Dynamic => (Vec::new(), None),
         };
         let modify = |name: &str| -> Option<Expr> { knobs.expr(&format!("MODIFY_REQUEST_EXPR_{name}")) };
@@ -282,7 +273,7 @@ impl Maker<'_> {
             without_requirements: None,
             requirements,
             child_requirements,
-            hooks: hooks_of(&id, None),
+            hooks: hooks::of_slot(&knobs, self.world, &id, None),
             child_hooks,
             child_default,
             execute: knobs
@@ -295,6 +286,18 @@ impl Maker<'_> {
             id,
         })
     }
+}
+
+/// Of a partitionable slot's children: the hooks of those that have a keyword of their own, and those of all others.
+fn child_hooks(knobs: &Knobs<'_>, id: &str, world: &dyn World) -> (Vec<(u32, SlotHooks)>, Option<SlotHooks>) {
+    let hooks_of = |child: &str| hooks::of_slot(knobs, world, child, Some(id));
+    let child = |sub: u32| {
+        let child = format!("{id}_{sub}");
+        knobs.string(&format!("{child}_JOB_HOOK_KEYWORD"))?;
+        Some((sub, hooks_of(&child)?))
+    };
+    let own = (1..=OWN_KEYWORDS).filter_map(child).collect();
+    (own, hooks_of(&format!("{id}_{}", OWN_KEYWORDS + 1)))
 }
 
 /// What kind of slot it is.

@@ -378,10 +378,7 @@ impl<'s> Lexer<'s> {
             }
         }
         if real && matches!(self.peek(0), b'e' | b'E') {
-            self.at += 1;
-            if matches!(self.peek(0), b'+' | b'-') {
-                self.at += 1;
-            }
+            self.at += if matches!(self.peek(1), b'+' | b'-') { 2 } else { 1 };
             if !self.peek(0).is_ascii_digit() {
                 return self.bad(BadToken::Number);
             }

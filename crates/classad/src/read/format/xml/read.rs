@@ -195,7 +195,7 @@ impl Reader<'_> {
             }
         }
         while let Some(name) = self.attribute()? {
-            let value = self.value(&name.0, name.1)?;
+            let value = self.value(name.1)?;
             ad.insert(&name.0, value);
             self.swallow_end(Tag::Attribute);
         }
@@ -240,8 +240,7 @@ impl Reader<'_> {
     }
 
     /// The value of an attribute.
-    fn value(&mut self, _name: &[u8], attribute: usize) -> Result<Expr, XmlError> {
-        let fail = |at: usize| XmlError { at, what: NO_VALUE };
+    fn value(&mut self, attribute: usize) -> Result<Expr, XmlError> {
         if let Some(scalar) = self.scalar()? {
             return Ok(scalar);
         }
@@ -251,46 +250,7 @@ impl Reader<'_> {
             if open.len() > json::DEEPEST {
                 return Err(XmlError { at: attribute, what: "the value is nested too deeply" });
             }
-            // A value is to begin here; within a list also its end.
-            let mut ended = None;
-            match self.scalar()? {
-                Some(scalar) => ended = Some(builder.expr(&scalar)),
-                None => match self.peek() {
-                    Some(Token::Tag { tag: Tag::List, shape, .. })
-                        if *shape != Shape::End || open.is_empty() =>
-                    {
-                        self.next();
-                        open.push(Open::List(Vec::new()));
-                    }
-                    Some(Token::Tag { tag: Tag::List, .. }) if matches!(open.last(), Some(Open::List(_))) => {
-                        self.next();
-                        if let Some(Open::List(items)) = open.pop() {
-                            ended = Some(builder.list(&items));
-                        }
-                    }
-                    Some(Token::Tag { tag: Tag::Ad, shape: Shape::Start, .. }) => {
-                        self.next();
-                        match self.attribute()? {
-                            Some((name, _)) => {
-                                let name = builder.name(&name);
-                                open.push(Open::Ad(Vec::new(), name));
-                            }
-                            None => ended = Some(builder.ad(&mut [])),
-                        }
-                    }
-                    // Text and tags that begin no value: the reference would not get past them within a list.
-                    Some(_) if matches!(open.last(), Some(Open::List(_))) => {
-                        self.next();
-                    }
-                    None if matches!(open.last(), Some(Open::List(_))) => {
-                        if let Some(Open::List(items)) = open.pop() {
-                            ended = Some(builder.list(&items));
-                        }
-                    }
-                    Some(Token::Tag { start, .. } | Token::Text { start, .. }) => return Err(fail(*start)),
-                    None => return Err(fail(attribute)),
-                },
-            }
+            let mut ended = self.begin_value(attribute, &mut open, &mut builder)?;
             while let Some(node) = ended.take() {
                 match open.pop() {
                     None => return Ok(Expr::from_builder(&builder, node)),
@@ -311,6 +271,48 @@ impl Reader<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes what stands where a value is to begin, within a list also its end; the value that is whole with it.
+    fn begin_value(
+        &mut self,
+        attribute: usize,
+        open: &mut Vec<Open>,
+        builder: &mut Builder,
+    ) -> Result<Option<NodeId>, XmlError> {
+        let fail = |at: usize| Err(XmlError { at, what: NO_VALUE });
+        if let Some(scalar) = self.scalar()? {
+            return Ok(Some(builder.expr(&scalar)));
+        }
+        let in_list = matches!(open.last(), Some(Open::List(_)));
+        match self.peek() {
+            Some(Token::Tag { tag: Tag::List, shape, .. }) if *shape != Shape::End || open.is_empty() => {
+                self.next();
+                open.push(Open::List(Vec::new()));
+                Ok(None)
+            }
+            Some(Token::Tag { tag: Tag::List, .. }) | None if in_list => {
+                self.next();
+                Ok(match open.pop() {
+                    Some(Open::List(items)) => Some(builder.list(&items)),
+                    _ => None,
+                })
+            }
+            Some(Token::Tag { tag: Tag::Ad, shape: Shape::Start, .. }) => {
+                self.next();
+                let Some((name, _)) = self.attribute()? else { return Ok(Some(builder.ad(&mut []))) };
+                let name = builder.name(&name);
+                open.push(Open::Ad(Vec::new(), name));
+                Ok(None)
+            }
+            // Text and tags that begin no value: the reference would not get past them within a list.
+            Some(_) if in_list => {
+                self.next();
+                Ok(None)
+            }
+            Some(Token::Tag { start, .. } | Token::Text { start, .. }) => fail(*start),
+            None => fail(attribute),
         }
     }
 
