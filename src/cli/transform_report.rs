@@ -30,10 +30,7 @@ pub(super) fn failure(failure: &Failure, status: Status) -> anyhow::Error {
         Reason::Include(IncludeError::Refused { .. }) => Some("rules run commands only with --exec".into()),
         _ => None,
     };
-    match hint {
-        Some(hint) => problem.hint(hint).into(),
-        None => problem.into(),
-    }
+    problem.maybe_hint(hint).into()
 }
 
 /// A text that is no transform.

@@ -282,11 +282,8 @@ impl Loader<'_> {
         is_command: bool,
         included_from: Option<(SourceId, u32)>,
     ) -> Result<Opened, BString> {
-        let result = self.open_target(name, is_command, included_from);
-        if let Err(reason) = &result {
-            self.stale_reason = reason.clone();
-        }
-        result
+        let opened = self.open_target(name, is_command, included_from);
+        opened.inspect_err(|reason| self.stale_reason = reason.clone())
     }
 
     fn open_target(

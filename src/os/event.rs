@@ -45,15 +45,6 @@ pub enum Event {
         /// Why its program was not executed, when that came out only after it had waited for the other end of a FIFO.
         not_executed: Option<Box<SpawnError>>,
     },
-    /// A line of a stream of `Stdio::Lines`, without its newline.
-    Line {
-        /// Which child.
-        child: ChildId,
-        /// Which stream.
-        stream: Stream,
-        /// The line; a piece of it where it was too long.
-        line: BString,
-    },
     /// Bytes of a stream of `Stdio::Pieces`.
     Piece {
         /// Which child.

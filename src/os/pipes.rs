@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use bstr::BString;
-use memchr::memchr;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
@@ -37,8 +35,6 @@ pub(super) const DROPPED: usize = 256 << 20;
 pub(super) enum Sink {
     /// Collected up to the limit; then this many bytes more are read and dropped before the pipe is closed.
     Capture { limit: usize, captured: Vec<u8>, cut: bool, dropped: usize },
-    /// Split at newlines.
-    Lines { longest: usize, begun: Vec<u8> },
     /// As they come.
     Pieces,
 }
@@ -51,12 +47,12 @@ pub(super) struct Reader {
 
 /// What one turn of reading produced.
 pub(super) enum Read1 {
-    /// Lines, or one piece, and how many bytes were read.
-    Parts(Vec<BString>, usize),
+    /// How many bytes were read, and those that are handed on as they come.
+    Bytes(usize, Option<Vec<u8>>),
     /// Nothing now.
     Blocked,
     /// The stream is at its end, or closed by us at the limit.
-    Ended(Vec<BString>),
+    Ended,
 }
 
 impl Reader {
@@ -69,26 +65,23 @@ impl Reader {
         self.end.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether it is handed on without looking for lines.
-    pub(super) fn is_pieces(&self) -> bool {
-        matches!(self.sink, Sink::Pieces)
-    }
-
     /// Reads once, at most a buffer full.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Read1 {
-        let Some(end) = &mut self.end else { return Read1::Ended(Vec::new()) };
+        let Some(end) = &mut self.end else { return Read1::Ended };
         let room = match &self.sink {
             Sink::Capture { limit, captured, dropped: 0, .. } => {
                 buffer.len().min(limit.saturating_sub(captured.len()).max(1))
             }
-            Sink::Capture { .. } | Sink::Lines { .. } | Sink::Pieces => buffer.len(),
+            Sink::Capture { .. } | Sink::Pieces => buffer.len(),
         };
         match end.read(&mut buffer[..room]) {
-            Ok(0) => Read1::Ended(self.close()),
-            Ok(count) => self.take(&buffer[..count]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Read1::Blocked,
-            Err(error) if error.kind() == ErrorKind::Interrupted => Read1::Parts(Vec::new(), 0),
-            Err(_) => Read1::Ended(self.close()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Read1::Bytes(0, None),
+            Ok(0) | Err(_) => {
+                self.end = None;
+                Read1::Ended
+            }
+            Ok(count) => self.take(&buffer[..count]),
         }
     }
 
@@ -102,25 +95,12 @@ impl Reader {
                     *dropped = dropped.saturating_sub(bytes.len() - kept);
                     if *dropped == 0 {
                         self.end = None;
-                        return Read1::Ended(Vec::new());
+                        return Read1::Ended;
                     }
                 }
-                Read1::Parts(Vec::new(), bytes.len())
+                Read1::Bytes(bytes.len(), None)
             }
-            Sink::Lines { longest, begun } => {
-                begun.extend_from_slice(bytes);
-                Read1::Parts(split_lines(begun, (*longest).max(1)), bytes.len())
-            }
-            Sink::Pieces => Read1::Parts(vec![BString::from(bytes)], bytes.len()),
-        }
-    }
-
-    /// Closes our end; a line without its newline is a line.
-    pub(super) fn close(&mut self) -> Vec<BString> {
-        self.end = None;
-        match &mut self.sink {
-            Sink::Lines { begun, .. } if !begun.is_empty() => vec![BString::from(std::mem::take(begun))],
-            _ => Vec::new(),
+            Sink::Pieces => Read1::Bytes(bytes.len(), Some(bytes.to_vec())),
         }
     }
 
@@ -128,30 +108,9 @@ impl Reader {
     pub(super) fn captured(self, held: bool) -> Captured {
         match self.sink {
             Sink::Capture { captured, cut, .. } => Captured { bytes: captured, cut, held },
-            Sink::Lines { .. } | Sink::Pieces => Captured { held, ..Captured::default() },
+            Sink::Pieces => Captured { held, ..Captured::default() },
         }
     }
-}
-
-/// Takes the whole lines out of `begun`, and pieces of `longest` bytes where a line is longer.
-fn split_lines(begun: &mut Vec<u8>, longest: usize) -> Vec<BString> {
-    let mut lines = Vec::new();
-    let mut start = 0;
-    while start < begun.len() {
-        let rest = &begun[start..];
-        let window = &rest[..rest.len().min(longest.saturating_add(1))];
-        if let Some(newline) = memchr(b'\n', window) {
-            lines.push(BString::from(&rest[..newline]));
-            start += newline + 1;
-        } else if rest.len() > longest {
-            lines.push(BString::from(&rest[..longest]));
-            start += longest;
-        } else {
-            break;
-        }
-    }
-    begun.drain(..start);
-    lines
 }
 
 /// The input of a child.
@@ -200,20 +159,5 @@ impl Writer {
     /// Bytes offered and bytes the pipe took.
     pub(super) fn progress(&self) -> (usize, usize) {
         (self.bytes.len(), self.written)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_come_in_pieces_and_the_rest_waits() {
-        let mut begun = b"ab\nabcdef\n\nxy".to_vec();
-        let lines = split_lines(&mut begun, 4);
-        assert_eq!(lines, ["ab", "abcd", "ef", ""]);
-        assert_eq!(begun, b"xy");
-        let mut exact = b"abcd\n".to_vec();
-        assert_eq!(split_lines(&mut exact, 4), ["abcd"]);
     }
 }

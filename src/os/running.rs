@@ -150,14 +150,10 @@ impl Running {
     fn read(&mut self, index: usize, buffer: &mut [u8], events: &mut VecDeque<Event>) -> Option<usize> {
         let reader = self.outputs[index].as_mut()?;
         reader.descriptor()?;
-        let (parts, count) = match reader.read(buffer) {
-            Read1::Parts(parts, count) => (parts, Some(count)),
-            Read1::Blocked => (Vec::new(), None),
-            Read1::Ended(parts) => (parts, None),
-        };
-        let pieces = reader.is_pieces();
-        events.extend(parts.into_iter().map(|part| part_event(self.child, index, part, pieces)));
-        count
+        let Read1::Bytes(count, piece) = reader.read(buffer) else { return None };
+        let stream = if index == 0 { Stream::Stdout } else { Stream::Stderr };
+        events.extend(piece.map(|bytes| Event::Piece { child: self.child, stream, bytes }));
+        Some(count)
     }
 
     /// The processes that are or descend from this child, orphans included; `alone` gives it those without any mark.
@@ -285,7 +281,7 @@ impl Running {
             let family = std::mem::replace(&mut self.family, Family::new(0, false, None));
             Kept { child: self.child, family }
         });
-        Progress::Finished(Box::new(self.report(ending, events)), kept)
+        Progress::Finished(Box::new(self.report(ending)), kept)
     }
 
     /// Notes what the child has left behind, as it is now.
@@ -375,15 +371,13 @@ impl Running {
         }
     }
 
-    fn report(&mut self, ending: Ending, events: &mut VecDeque<Event>) -> Event {
+    fn report(&mut self, ending: Ending) -> Event {
         let child = self.child;
         let Ending { reaped, leftovers: left_behind, .. } = ending;
         let mut captured = [Captured::default(), Captured::default()];
         for (index, output) in self.outputs.iter_mut().enumerate() {
-            let Some(mut reader) = output.take() else { continue };
+            let Some(reader) = output.take() else { continue };
             let held = reader.descriptor().is_some();
-            let pieces = reader.is_pieces();
-            events.extend(reader.close().into_iter().map(|part| part_event(child, index, part, pieces)));
             captured[index] = reader.captured(held);
         }
         let [stdout, stderr] = captured;
@@ -398,14 +392,5 @@ impl Running {
             left_behind,
             not_executed: self.late.take().and_then(Late::failure).map(Box::new),
         }
-    }
-}
-
-fn part_event(child: ChildId, index: usize, part: bstr::BString, pieces: bool) -> Event {
-    let stream = if index == 0 { Stream::Stdout } else { Stream::Stderr };
-    if pieces {
-        Event::Piece { child, stream, bytes: part.into() }
-    } else {
-        Event::Line { child, stream, line: part }
     }
 }

@@ -115,13 +115,11 @@ impl Ends {
                 Stdio::Inherit => inherited(number as i32),
                 Stdio::Descriptor(descriptor) => inherited(descriptor),
                 Stdio::Bytes(bytes) => self.given(bytes, program)?,
-                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces | Stdio::Stdout
-                    if number == 0 =>
-                {
+                Stdio::Capture { .. } | Stdio::Pieces | Stdio::Stdout if number == 0 => {
                     return Err(SpawnError::new(Stage::Stdin, program, Errno::EINVAL));
                 }
                 Stdio::Stdout => Standard::Stdout,
-                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces => {
+                Stdio::Capture { .. } | Stdio::Pieces => {
                     let (read, write) = pipe_to_read(program)?;
                     self.outputs[number - 1] = Some(Reader::new(read, sink(&stdio, spec.reads_on)));
                     self.keep(write)
@@ -234,7 +232,6 @@ fn sink(stdio: &Stdio, reads_on: bool) -> Sink {
             let dropped = if reads_on { DROPPED } else { 0 };
             Sink::Capture { limit: *limit, captured: Vec::new(), cut: false, dropped }
         }
-        Stdio::Lines { longest } => Sink::Lines { longest: *longest, begun: Vec::new() },
         _ => Sink::Pieces,
     }
 }

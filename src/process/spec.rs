@@ -149,11 +149,6 @@ pub enum Stdio {
         /// Bytes kept.
         limit: usize,
     },
-    /// Standard output or error only: read by the caller line by line as it comes, without a total limit.
-    Lines {
-        /// A longer line is delivered in pieces of this many bytes.
-        longest: usize,
-    },
     /// Standard output or error only: handed to the caller piece by piece as it comes.
     Pieces,
     /// Standard error only: wherever standard output goes.

@@ -10,7 +10,7 @@ use super::machine::{Action, Fate, Shadow};
 use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::time::Now;
-use crate::user_log::{Body, Ending, Evicted, Share, Terminated, UsageTime};
+use crate::user_log::{Body, Evicted, Share, Terminated, UsageTime};
 use crate::user_policy::{self, Fired};
 
 /// Why a job is held whose log cannot be opened.
@@ -71,7 +71,7 @@ impl Shadow<'_> {
 
     fn terminated_locally(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         let body = Terminated {
-            ending: ending(exit),
+            ending: exit.into(),
             run: self.local_share(),
             total: Share::default(),
             resources: None,
@@ -95,7 +95,7 @@ impl Shadow<'_> {
     ) {
         if let Some(exit) = exit {
             let reason = reason.clone().unwrap_or_default();
-            let requeued = Some(ending(exit));
+            let requeued = Some(exit.into());
             let body = Evicted { requeued, run: self.local_share(), reason, ..Evicted::default() };
             Self::log(Body::Evicted(Box::new(body)), out);
         }
@@ -118,13 +118,5 @@ impl Shadow<'_> {
         let seconds = |name: &str| self.context().real(name).unwrap_or(0.0) as i64;
         let local = UsageTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };
         Share { local, ..Share::default() }
-    }
-}
-
-/// Its log never says that there is a core file (`LocalUserLog::logTerminate`).
-fn ending(exit: Exit) -> Ending {
-    match exit {
-        Exit::Code(code) => Ending::Exited(code.into()),
-        Exit::Signal { number, .. } => Ending::Signalled(number, None),
     }
 }

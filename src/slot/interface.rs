@@ -198,8 +198,6 @@ pub enum Shutdown {
 pub enum Action {
     /// Run a hook. Answered by `HookEnded`, `HookFailed` or `HookTimedOut`.
     RunHook(HookCall),
-    /// Kill a hook that runs; it is still answered.
-    KillHook(HookRun),
     /// Run all benchmarks. Answered by `Benchmarked` as they print, and `BenchmarksEnded`.
     RunBenchmarks,
     /// Start a starter. Answered at once by `StarterSpawned` or `StarterFailed`, later by `StarterExited`.
@@ -434,17 +432,6 @@ pub enum Notice {
         /// Which.
         quirk: Quirk,
     },
-}
-
-/// When the machine wants to be woken, for schedulers that print it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waits {
-    /// The time of asking.
-    pub now: Now,
-    /// Slots whose fetch hook runs.
-    pub fetching: usize,
-    /// Slots with a job.
-    pub busy: usize,
 }
 
 impl From<SlotHook> for HookType {

@@ -76,7 +76,7 @@ pub use fetch_verdict::{
 };
 pub use interface::{
     AcceptedJob, Action, Event, HookCall, HookRun, JobUsage, Measured, Notice, Shutdown, SlotHook, SlotKey,
-    StarterCall, StarterId, StarterSignal, VacateReason, Waits, job_id,
+    StarterCall, StarterId, StarterSignal, VacateReason, job_id,
 };
 pub use internal_ad::internal_ad;
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};

@@ -1,7 +1,7 @@
 //! What can be seen of the execution point from outside.
 
 use super::execution_point::ExecutionPoint;
-use super::interface::{Shutdown, SlotKey, Waits, job_id};
+use super::interface::{Shutdown, SlotKey, job_id};
 use super::kept::claim::{Claim, Kind, Phase};
 use super::settings::{BenchmarkSettings, CronSettings, ImageCacheSettings, SlotKind};
 use super::single::Slot;
@@ -10,15 +10,6 @@ use crate::classad::{ClassAd, Context};
 use crate::time::Tick;
 
 impl ExecutionPoint {
-    /// How many slots wait for a fetch or have a job.
-    pub fn waits(&self) -> Waits {
-        Waits {
-            now: self.core.now,
-            fetching: self.slots.values().filter(|slot| slot.fetching.run().is_some()).count(),
-            busy: self.slots.values().filter(|slot| slot.is_active()).count(),
-        }
-    }
-
     /// The slots with state and activity, in order.
     pub fn slots(&self) -> impl Iterator<Item = (SlotKey, &str, State, Activity)> {
         self.slots.values().map(|slot| (slot.key, slot.id.as_str(), slot.state, slot.activity))

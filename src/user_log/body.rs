@@ -4,6 +4,7 @@ use bstr::BString;
 
 use super::{EventKind, ResourceTable, Reuse};
 use crate::classad::ClassAd;
+use crate::process::Exit;
 use crate::text::words;
 
 /// Processor time as events give it, in seconds.
@@ -22,6 +23,16 @@ pub enum Ending {
     Exited(i32),
     /// A signal ended it; the path of its core file if it left one.
     Signalled(i32, Option<BString>),
+}
+
+impl From<Exit> for Ending {
+    /// As logs tell it that never say that there is a core file (`LocalUserLog::logTerminate`).
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Code(code) => Ending::Exited(code.into()),
+            Exit::Signal { number, .. } => Ending::Signalled(number, None),
+        }
+    }
 }
 
 /// Bytes moved and processor time used.

@@ -201,8 +201,7 @@ impl Driver {
                             );
                         }
                     },
-                    Action::KillHook(_)
-                    | Action::RunBenchmarks
+                    Action::RunBenchmarks
                     | Action::Accept { .. }
                     | Action::Reconfigure
                     | Action::Sleep { .. }

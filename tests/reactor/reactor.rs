@@ -105,19 +105,19 @@ fn with_sigpipe_ignored_a_flood_gets_an_error_instead() {
 }
 
 #[test]
-fn a_gigabyte_of_lines_passes_in_bounded_memory() {
+fn a_gigabyte_passes_in_bounded_memory() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("head -c 1073741824 /dev/zero");
-    spec.stdio[1] = Stdio::Lines { longest: 4096 };
+    spec.stdio[1] = Stdio::Pieces;
     spec.stdio[2] = Stdio::Null;
     let child = sandbox.spawn(spec);
     let before = peak_kib();
     let mut total = 0;
     loop {
         match sandbox.next() {
-            Event::Line { child: from, stream, line } => {
+            Event::Piece { child: from, stream, bytes } => {
                 assert_eq!((from, stream), (child, Stream::Stdout));
-                total += line.len();
+                total += bytes.len();
             }
             event => {
                 assert_eq!(ended(event).exit, Exit::Code(0));
@@ -187,11 +187,11 @@ fn a_kept_grandchild_lives_until_the_family_is_killed_and_is_not_waited_for() {
 fn nothing_is_left_when_the_reactor_goes() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo $!; exec sleep 1000");
-    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    spec.stdio[1] = Stdio::Pieces;
     spec.stdio[2] = Stdio::Null;
     let child = sandbox.spawn(spec);
-    let Event::Line { line, .. } = sandbox.next() else { panic!("no line") };
-    let grandchild: i32 = line.to_str().unwrap().parse().unwrap();
+    let Event::Piece { bytes, .. } = sandbox.next() else { panic!("no line") };
+    let grandchild: i32 = bytes.to_str().unwrap().trim().parse().unwrap();
     let pid = sandbox.reactor.pid(child).unwrap();
     assert!(is_alive(grandchild) && is_alive(pid));
     drop(sandbox);
@@ -238,9 +238,9 @@ fn a_fork_storm_is_killed_to_the_last() {
 fn a_family_that_ignores_sigterm_dies_of_sigkill() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("trap '' TERM; (echo ready; while :; do sleep 1000; done) & wait");
-    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    spec.stdio[1] = Stdio::Pieces;
     let child = sandbox.spawn(spec);
-    assert!(matches!(sandbox.next(), Event::Line { .. }));
+    assert!(matches!(sandbox.next(), Event::Piece { .. }));
     sandbox.reactor.kill(child, 15, Whom::Process);
     let now = htc_hooks::os::clock::tick();
     let timeout = sandbox.reactor.next(Some(now.plus(std::time::Duration::from_millis(30)))).unwrap();
@@ -253,9 +253,9 @@ fn a_family_that_ignores_sigterm_dies_of_sigkill() {
 fn a_child_that_stops_itself_is_no_end_and_can_be_killed() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("echo stopping; kill -STOP $$; echo never");
-    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    spec.stdio[1] = Stdio::Pieces;
     let child = sandbox.spawn(spec);
-    assert!(matches!(sandbox.next(), Event::Line { .. }));
+    assert!(matches!(sandbox.next(), Event::Piece { .. }));
     let pid = sandbox.reactor.pid(child).unwrap();
     while htc_hooks::os::process_table::read(pid).unwrap().state != b'T' {
         std::thread::yield_now();
@@ -423,9 +423,9 @@ fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
 fn the_use_of_a_family_is_measured() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo ready; wait");
-    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    spec.stdio[1] = Stdio::Pieces;
     let child = sandbox.spawn(spec);
-    assert!(matches!(sandbox.next(), Event::Line { .. }));
+    assert!(matches!(sandbox.next(), Event::Piece { .. }));
     let usage = sandbox.reactor.usage(child).unwrap();
     assert_eq!(usage.pids.len(), 2);
     assert!(usage.resident_kib > 0 && usage.image_kib >= usage.resident_kib);

@@ -84,6 +84,12 @@ impl Problem {
         self
     }
 
+    /// As [`Problem::hint`], where there is something to do.
+    pub fn maybe_hint(mut self, hint: Option<impl Into<String>>) -> Self {
+        self.hints.extend(hint.map(Into::into));
+        self
+    }
+
     /// The cause, printed behind the message.
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

@@ -43,10 +43,7 @@ pub(crate) fn read_scenario(
         let span = Span::new(error.span.start, error.span.end);
         let caret = Caret { source: &name, text: text.as_bytes(), span };
         let problem = Problem::unreadable(error.message).at(&caret);
-        match error.hint {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
+        problem.maybe_hint(error.hint)
     };
     let mut scenario = Scenario::read(&text).map_err(&told)?;
     let world = RealWorld::new();

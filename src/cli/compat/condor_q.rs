@@ -20,15 +20,10 @@ use crate::world::World;
 /// # Errors
 /// Those of standard output.
 pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
-    let mut options = match QueueOptions::read(words) {
-        Ok(Ok(options)) => options,
-        Ok(Err(text)) => {
-            io::stdout().write_all(text.as_bytes())?;
-            return Ok(Status::Tool(0));
-        }
-        Err(refusal) => return refusal.tell(session),
+    let mut options = match QueueOptions::of(words, session)? {
+        Ok(options) => options,
+        Err(status) => return Ok(status),
     };
-    options.warnings.iter().for_each(|text| session.tell(text));
     let Some(file) = options.file.take() else {
         session.tell("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
         return Ok(Status::Tool(1));

@@ -204,7 +204,7 @@ impl Refusal {
     }
 
     /// Says why, as the tool does.
-    pub(super) fn tell(self, session: &Session) -> anyhow::Result<Status> {
+    fn tell(self, session: &Session) -> anyhow::Result<Status> {
         let Refusal(message, usage) = self;
         // Of options that contradict each other the tool speaks at once.
         let lead = if message.starts_with('-') && usage { "" } else { "Error: " };
@@ -217,8 +217,23 @@ impl Refusal {
 }
 
 impl QueueOptions {
+    /// Reads the words and says what is odd about them; the status where they ask for nothing else, or are refused.
+    pub(super) fn of(words: &[OsString], session: &Session) -> anyhow::Result<Result<QueueOptions, Status>> {
+        match QueueOptions::read(words) {
+            Ok(Ok(options)) => {
+                options.warnings.iter().for_each(|text| session.tell(text));
+                Ok(Ok(options))
+            }
+            Ok(Err(text)) => {
+                io::stdout().write_all(text.as_bytes())?;
+                Ok(Err(Status::Tool(0)))
+            }
+            Err(refusal) => refusal.tell(session).map(Err),
+        }
+    }
+
     /// Reads the words; a text is to be printed instead for `-help` and `-version`.
-    pub(super) fn read(words: &[OsString]) -> Result<Result<QueueOptions, String>, Refusal> {
+    fn read(words: &[OsString]) -> Result<Result<QueueOptions, String>, Refusal> {
         let mut options = QueueOptions::default();
         let mut words = Words::new(RULES, words);
         while let (name, Some(word)) = (words.full_name(), words.next()) {

@@ -121,15 +121,10 @@ fn summary_of(
 /// What condor_q answers to these words, out of the queue log.
 fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
-    let mut options = match QueueOptions::read(words) {
-        Ok(Ok(options)) => options,
-        Ok(Err(text)) => {
-            io::stdout().write_all(text.as_bytes())?;
-            return Ok(Status::Tool(0));
-        }
-        Err(refusal) => return refusal.tell(program),
+    let mut options = match QueueOptions::of(words, program)? {
+        Ok(options) => options,
+        Err(status) => return Ok(status),
     };
-    options.warnings.iter().for_each(|text| program.tell(text));
     // The list is that of the sources' queue, unless the schedd of the copies is named.
     let copies = match &options.schedd {
         None => false,

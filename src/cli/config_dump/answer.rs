@@ -212,16 +212,9 @@ impl<'a> Answer<'a> {
         for asked in &self.request.asked {
             match (asked, self.request.expand_text) {
                 (Asked::Template(text), _) => {
-                    let mut warnings = Vec::new();
-                    let text = use_template::print(
-                        text,
-                        self.request.expanded,
-                        self.request.verbose,
-                        &mut |warning| {
-                            warnings.push(warning);
-                        },
-                    );
-                    for warning in warnings {
+                    let (text, warning) =
+                        use_template::print(text, self.request.expanded, self.request.verbose);
+                    if let Some(warning) = warning {
                         output.say(warning);
                     }
                     output.out.extend_from_slice(&text);

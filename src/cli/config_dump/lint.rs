@@ -145,10 +145,7 @@ fn unreadable(error: &ConfigError) -> Problem {
     }
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let problem = Problem::unreadable(said.join("\n"));
-    match &error.hint {
-        Some(hint) => problem.hint(hint.as_str()),
-        None => problem,
-    }
+    problem.maybe_hint(error.hint.as_deref())
 }
 
 fn record(finding: &Finding) -> Record {

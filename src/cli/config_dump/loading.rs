@@ -45,8 +45,5 @@ pub(super) fn problem(error: &ConfigError) -> Problem {
             problem = problem.hint(format!("included from {file}, line {line}"));
         }
     }
-    match &error.hint {
-        Some(hint) => problem.hint(hint.as_str()),
-        None => problem,
-    }
+    problem.maybe_hint(error.hint.as_deref())
 }

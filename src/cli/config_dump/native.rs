@@ -86,16 +86,9 @@ fn templates_of(templates: &[OsString], request: &Request, session: &Session) ->
     let mut out = Vec::new();
     let mut status = Status::Done;
     for template in templates {
-        let mut warnings = Vec::new();
-        let text = super::use_template::print(
-            template.as_bytes(),
-            request.expanded,
-            request.verbose,
-            &mut |warning| {
-                warnings.push(warning);
-            },
-        );
-        for warning in warnings {
+        let (text, warning) =
+            super::use_template::print(template.as_bytes(), request.expanded, request.verbose);
+        if let Some(warning) = warning {
             session.warn(&warning);
         }
         if text.starts_with(b"Not defined: ") {

@@ -4,15 +4,17 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::template;
 
-/// What `use` with an argument prints on stdout.
-pub(super) fn print(asked: &[u8], expand: bool, verbose: bool, warn: &mut dyn FnMut(String)) -> Vec<u8> {
+/// What `use` with an argument prints on stdout, and what it warns of.
+pub(super) fn print(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
+    let mut warning = None;
     let (category, rest) = match asked.iter().position(|b| matches!(b, b'=' | b':')) {
         Some(at) => (&asked[..at], &asked[at + 1..]),
         None => match memchr::memchr(b'.', asked) {
             Some(dot) => {
                 let mut meant = asked.to_vec();
                 meant[dot] = b':';
-                warn(format!("{} is not valid, assuming {} was intended", asked.as_bstr(), meant.as_bstr()));
+                let (was, is) = (asked.as_bstr(), meant.as_bstr());
+                warning = Some(format!("{was} is not valid, assuming {is} was intended"));
                 (&asked[..dot], &asked[dot + 1..])
             }
             None => (asked, &b""[..]),
@@ -25,7 +27,7 @@ pub(super) fn print(asked: &[u8], expand: bool, verbose: bool, warn: &mut dyn Fn
         for template in template::all().filter(|template| template.category() == known) {
             out.extend_from_slice(&[b"  ", template.name(), b"\n"].concat());
         }
-        return out;
+        return (out, warning);
     }
     let wanted = template::next_use(rest).map(|(wanted, _)| wanted);
     let found = known.zip(wanted.as_ref()).and_then(|(known, wanted)| template::find(known, wanted.name));
@@ -53,7 +55,7 @@ pub(super) fn print(asked: &[u8], expand: bool, verbose: bool, warn: &mut dyn Fn
             out.push(b'\n');
         }
     }
-    out
+    (out, warning)
 }
 
 fn put(body: &[u8], arguments: &[u8]) -> BString {

@@ -91,10 +91,7 @@ fn problem(error: SuiteError) -> anyhow::Error {
             let caret = crate::text::caret::Caret { source: &name, text: &text, span };
             let (message, hint) = suite_words::told(inner.message());
             let problem = Problem::unreadable(message).at(&caret);
-            match hint {
-                Some(hint) => problem.hint(hint).into(),
-                None => problem.into(),
-            }
+            problem.maybe_hint(hint).into()
         }
         SuiteError::Unreadable(..) | SuiteError::Unwritable(..) => {
             let message = error.to_string();

@@ -57,7 +57,6 @@ fn carry_out(this: &mut Simulation<'_>, host: usize, action: Action, waiting: &m
         // Made up machines never sleep.
         Action::Sleep { .. } => waiting.push_back(Event::Woke { failure: None }),
         Action::RunHook(call) => run_hook(this, host, call, waiting),
-        Action::KillHook(run) => drop(this.hosts[host].fetches.remove(&run)),
         // What they would print is not known; they take no time.
         Action::RunBenchmarks => waiting.push_back(Event::BenchmarksEnded),
         Action::SpawnStarter(call) => waiting.push_front(spawn(this, host, call)),

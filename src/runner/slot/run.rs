@@ -17,7 +17,7 @@ use super::running_hook::RunningHook;
 use super::sleep::Sleep;
 use super::verdicts::Verdicts;
 use crate::hook::cron_job::CronManager;
-use crate::os::{self, Reactor, Stream, Whom, clock};
+use crate::os::{self, Reactor, Stream, clock};
 use crate::runner::control::Control;
 use crate::runner::cron::{CronRunner, CronSurroundings};
 use crate::runner::events::{Event as StreamEvent, EventStream, Kind};
@@ -257,13 +257,6 @@ impl Live<'_> {
         match action {
             Action::RunHook(call) if call.hook == SlotHook::FetchWork => self.fetches.push_back(call),
             Action::RunHook(call) => self.run_hook(call),
-            Action::KillHook(run) => {
-                self.fetches.retain(|call| call.run != run);
-                let found = self.hooks.iter().find(|(_, hook)| hook.run == run);
-                if let Some(child) = found.map(|(child, _)| *child) {
-                    self.reactor.kill(child, libc::SIGKILL, Whom::Family);
-                }
-            }
             Action::RunBenchmarks => self.run_benchmarks(),
             Action::Accept { .. } => {}
             Action::GiveUp(accepted) => self.note_done(Record::GivenUp { accepted: accepted.0 }),
@@ -315,7 +308,7 @@ impl Live<'_> {
                     None => self.requested(token),
                 }
             }
-            os::Event::Line { .. } | os::Event::Piece { .. } | os::Event::Timeout => {}
+            os::Event::Piece { .. } | os::Event::Timeout => {}
         }
     }
 

@@ -156,7 +156,7 @@ impl Live<'_> {
                 }
                 _ => self.ordered(token),
             },
-            os::Event::Line { .. } | os::Event::Piece { .. } => {}
+            os::Event::Piece { .. } => {}
         }
         self.look_on();
         if self.beside.parent.as_mut().is_some_and(|parent| parent.is_gone(clock::tick())) {

@@ -16,12 +16,12 @@ use crate::config::{ValueError, View};
 use crate::os::clock;
 use crate::os::file_lock::FileLock;
 use crate::os::identity::acting_as;
-use crate::process::{Exit, Identity};
+use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::event_log::{EventLog, EventLogKnobs, places_of_locks};
 use crate::starter::{JobInfo, LogEvent};
 use crate::time::Now;
-use crate::user_log::{Body, Ending, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime};
+use crate::user_log::{Body, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime};
 use crate::world::World;
 
 /// A log that a job asks for. Nothing is written before it has been opened.
@@ -301,7 +301,7 @@ impl UserLog {
             LogEvent::Terminated { exit, cpu, .. } => {
                 let local = UsageTime { user: cpu.0.cast_signed(), system: cpu.1.cast_signed() };
                 Body::Terminated(Box::new(Terminated {
-                    ending: ending(*exit),
+                    ending: (*exit).into(),
                     run: Share { local, ..Share::default() },
                     total: Share::default(),
                     resources: None,
@@ -329,12 +329,4 @@ fn directory(opening: &Opening<'_>, of_queue: bool) -> PathBuf {
         return PathBuf::from("/");
     }
     opening.scratch.join(iwd.to_path_lossy())
-}
-
-/// The log never says that there is a core file (`LocalUserLog::logTerminate`).
-fn ending(exit: Exit) -> Ending {
-    match exit {
-        Exit::Code(code) => Ending::Exited(code.into()),
-        Exit::Signal { number, .. } => Ending::Signalled(number, None),
-    }
 }

@@ -142,41 +142,40 @@ impl<'a> Context<'a> {
 
     /// An integer as `EvalInteger` sees it: reals are cut off, booleans are 0 and 1, all else is none.
     pub fn int(&self, name: impl AsRef<[u8]>) -> Option<i64> {
-        self.attribute(name.as_ref(), |value| match value {
+        self.typed(name.as_ref(), |value| match value {
             Computed::Int(i) => Some(i),
             Computed::Real(r) => Some(crate::syntax::numbers::truncate(r)),
             Computed::Bool(b) => Some(i64::from(b)),
             _ => None,
         })
-        .flatten()
-        .flatten()
     }
 
     /// A truth value as `EvalBool` sees it: numbers other than zero are true.
     pub fn boolean(&self, name: impl AsRef<[u8]>) -> Option<bool> {
-        self.attribute(name.as_ref(), |value| value.truth()).flatten().flatten()
+        self.typed(name.as_ref(), |value| value.truth())
     }
 
     /// A number as `EvalFloat` sees it: booleans are 0 and 1.
     pub fn real(&self, name: impl AsRef<[u8]>) -> Option<f64> {
-        self.attribute(name.as_ref(), |value| match value {
+        self.typed(name.as_ref(), |value| match value {
             Computed::Int(i) => Some(i as f64),
             Computed::Real(r) => Some(r),
             Computed::Bool(b) => Some(f64::from(u8::from(b))),
             _ => None,
         })
-        .flatten()
-        .flatten()
     }
 
     /// A string as `EvalString` sees it; nothing is converted.
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<BString> {
-        self.attribute(name.as_ref(), |value| match value {
+        self.typed(name.as_ref(), |value| match value {
             Computed::Str(text) => Some(BString::from(text)),
             _ => None,
         })
-        .flatten()
-        .flatten()
+    }
+
+    /// The value as it is taken, where there is one that can be.
+    fn typed<T>(&self, name: &[u8], convert: impl FnOnce(Computed<'_>) -> Option<T>) -> Option<T> {
+        self.attribute(name, convert).flatten().flatten()
     }
 
     /// What is plain to see needs no evaluator: an attribute that is a literal, or that neither ad has.

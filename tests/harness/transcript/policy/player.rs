@@ -516,7 +516,6 @@ impl Player<'_> {
             }
             Action::RunBenchmarks => self.benchmarking = true,
             Action::Tell(_)
-            | Action::KillHook(_)
             | Action::SignalStarter { .. }
             | Action::Accept { .. }
             | Action::Reconfigure

@@ -104,6 +104,22 @@ impl<R: Read> Window<R> {
         self.at += bytes;
     }
 
+    /// Reads on until `end` finds an end in what stands here; its offset, or none where the input ends before.
+    ///
+    /// # Errors
+    /// As [`Window::more`].
+    pub(crate) fn find_end(
+        &mut self,
+        mut end: impl FnMut(&[u8]) -> Option<usize>,
+    ) -> io::Result<Option<usize>> {
+        loop {
+            let found = end(self.rest());
+            if found.is_some() || !self.more()? {
+                return Ok(found);
+            }
+        }
+    }
+
     /// Reads another block behind the rest; `false` at the end of the input.
     ///
     /// # Errors

@@ -312,14 +312,8 @@ impl<R: Read> ReferenceReader<R> {
 
     fn xml(&mut self, ad: &mut ClassAd) -> io::Result<Parsed> {
         let mut extent = Elements::default();
-        let length = loop {
-            if let Some(end) = extent.end(self.window.rest()) {
-                break end;
-            }
-            if !self.window.more()? {
-                break self.window.rest().len();
-            }
-        };
+        let end = self.window.find_end(|text| extent.end(text))?;
+        let length = end.unwrap_or(self.window.rest().len());
         let read = xml::parse_prefix(self.window.part(0..length), self.dialect);
         let parsed = match read {
             Ok(read) => {
@@ -423,14 +417,8 @@ impl<R: Read> ReferenceReader<R> {
 
     fn one_bracketed(&mut self, ad: &mut ClassAd, is_json: bool) -> io::Result<Parsed> {
         let mut extent = Brackets::default();
-        let length = loop {
-            if let Some(end) = extent.end(self.window.rest()) {
-                break end;
-            }
-            if !self.window.more()? {
-                break self.window.rest().len();
-            }
-        };
+        let end = self.window.find_end(|text| extent.end(text))?;
+        let length = end.unwrap_or(self.window.rest().len());
         let text = self.window.part(0..length);
         let read = if is_json {
             json::parse_prefix(text, self.dialect)

@@ -54,16 +54,8 @@ impl<R: Read> AdReader<R> {
 
     fn one_bracketed(&mut self, is_json: bool) -> io::Result<AdRecord> {
         let mut extent = Brackets::default();
-        let mut complete = true;
-        let length = loop {
-            if let Some(end) = extent.end(self.window.rest()) {
-                break end;
-            }
-            if !self.window.more()? {
-                complete = false;
-                break self.window.rest().len();
-            }
-        };
+        let end = self.window.find_end(|text| extent.end(text))?;
+        let length = end.unwrap_or(self.window.rest().len());
         let text = self.window.part(0..length);
         let line = self.window.line;
         let mut record = AdRecord { line, ..AdRecord::default() };
@@ -83,7 +75,7 @@ impl<R: Read> AdReader<R> {
                 // The next ad may begin within what was taken for one because a bracket or quote is missing. JSON and
                 // new ads in lists begin in the first column, nested ones do not.
                 let next = text.find(own).map(|at| at + 1);
-                next.unwrap_or(if complete { length } else { text.len() })
+                next.unwrap_or(length)
             }
         };
         self.window.skip_counting(used);
