@@ -164,40 +164,6 @@ pub fn expand(
     Expander::new(source, world, report).file(text)
 }
 
-/// As [`expand`], for text that is the value of `name`: a reference to that name is a cycle.
-///
-/// # Errors
-/// As for [`expand`].
-pub fn expand_value(
-    name: &[u8],
-    text: &[u8],
-    source: &dyn MacroSource,
-    world: &dyn World,
-    report: &mut dyn FnMut(Message),
-) -> Result<BString, ExpandError> {
-    let mut expander = Expander::new(source, world, report);
-    expander.chain.push(name.into());
-    expander.file(text)
-}
-
-/// As [`expand_value`], and tells each replacement.
-///
-/// # Errors
-/// As for [`expand`].
-pub fn expand_steps(
-    name: &[u8],
-    text: &[u8],
-    source: &dyn MacroSource,
-    world: &dyn World,
-    report: &mut dyn FnMut(Message),
-    steps: &mut Vec<Step>,
-) -> Result<BString, ExpandError> {
-    let mut expander = Expander::new(source, world, report);
-    expander.chain.push(name.into());
-    expander.steps = Some(steps);
-    expander.file(text)
-}
-
 /// The result of [`expand_text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextExpansion {
@@ -221,48 +187,6 @@ pub fn expand_text(
     Ok(TextExpansion { text, non_empty })
 }
 
-/// Replaces only the references of `text` to the name that it is to be the value of (`expand_self_macro`, config.cpp).
-///
-/// # Errors
-/// A text that still refers to itself after very many replacements, or grows too long.
-pub fn expand_self<'t>(
-    text: &'t [u8],
-    name: &[u8],
-    source: &dyn MacroSource,
-    world: &dyn World,
-    report: &mut dyn FnMut(Message),
-) -> Result<Cow<'t, [u8]>, ExpandError> {
-    if memchr::memchr(b'$', text).is_none() {
-        return Ok(text.into());
-    }
-    let short = source.without_own_prefix(name);
-    let is_self = |function: Function, body: &[u8]| {
-        let refers = |name: &[u8]| {
-            caseless::starts_with(body, name) && matches!(body.get(name.len()), None | Some(b':'))
-        };
-        matches!(function, Function::Plain | Function::Filename)
-            && (refers(name) || short.is_some_and(refers))
-    };
-    if next_reference(text, 0, &mut None, is_self).is_none() {
-        return Ok(text.into());
-    }
-    let mut expander = Expander::new(source, world, report);
-    let mut text = text.to_vec();
-    let mut from = 0;
-    loop {
-        let mut first = None;
-        expander.count_scan(text.len() - from)?;
-        let Some(found) = next_reference(&text, from, &mut first, is_self) else {
-            return Ok(text.into());
-        };
-        let value = functions::file_value(&mut expander, &text, &found)?;
-        expander.count_replacement(text.len() + value.len(), &Regions::default())?;
-        from = first.unwrap_or(found.dollar).min(found.dollar);
-        let value = value.into_owned();
-        text.splice(found.dollar..found.end, value);
-    }
-}
-
 impl<'a> Expander<'a> {
     pub(crate) fn new(
         source: &'a dyn MacroSource,
@@ -278,6 +202,52 @@ impl<'a> Expander<'a> {
             replaced: 0,
             scanned: 0,
             took_default: false,
+        }
+    }
+
+    /// For text that is the value of `name`: a reference to that name is a cycle.
+    pub(crate) fn of(mut self, name: &[u8]) -> Self {
+        self.chain.push(name.into());
+        self
+    }
+
+    /// Tells each replacement.
+    pub(crate) fn telling(self, steps: &'a mut Vec<Step>) -> Self {
+        Expander { steps: Some(steps), ..self }
+    }
+
+    /// Replaces only the references of `text` to the name that it is to be the value of (`expand_self_macro`, config.cpp).
+    ///
+    /// # Errors
+    /// A text that still refers to itself after very many replacements, or grows too long.
+    pub(crate) fn own<'t>(mut self, name: &[u8], text: &'t [u8]) -> Result<Cow<'t, [u8]>, ExpandError> {
+        if memchr::memchr(b'$', text).is_none() {
+            return Ok(text.into());
+        }
+        let short = self.source.without_own_prefix(name);
+        let is_self = |function: Function, body: &[u8]| {
+            let refers = |name: &[u8]| {
+                caseless::starts_with(body, name) && matches!(body.get(name.len()), None | Some(b':'))
+            };
+            matches!(function, Function::Plain | Function::Filename)
+                && (refers(name) || short.is_some_and(refers))
+        };
+        if next_reference(text, 0, &mut None, is_self).is_none() {
+            return Ok(text.into());
+        }
+        let mut text = text.to_vec();
+        let mut from = 0;
+        loop {
+            let mut first = None;
+            self.count_scan(text.len() - from)?;
+            let Some(found) = next_reference(&text, from, &mut first, is_self) else {
+                return Ok(text.into());
+            };
+            let value = functions::file_value(&mut self, &text, &found)?;
+            self.count_replacement(text.len() + value.len(), &Regions::default())?;
+            from = first.unwrap_or(found.dollar).min(found.dollar);
+            let value = value.into_owned();
+            text.splice(found.dollar..found.end, value);
         }
     }
 

@@ -268,8 +268,8 @@ impl<'a> Loader<'a> {
         }
         let mut messages = Vec::new();
         let source = SetSource { set: &self.set, who: &self.who, world: self.world };
-        let raw =
-            expand::expand_self(value, name, &source, self.world, &mut |message| messages.push(message))?;
+        let raw = expand::Expander::new(&source, self.world, &mut |message| messages.push(message))
+            .own(name, value)?;
         let raw = BString::from(raw.into_owned());
         self.warn_messages(messages);
         if raw.len() > expand::MAX_LENGTH {

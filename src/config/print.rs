@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
     use crate::config::MacroSource;
-    use crate::config::expand::expand_self;
+    use crate::config::expand::Expander;
     use crate::config::lines::LogicalLines;
     use crate::os::RealWorld;
 
@@ -117,7 +117,7 @@ mod tests {
         }
         let name = text.split(|&b| b == b' ').next().unwrap();
         let value = value.join(&b'\n');
-        expand_self(&value, name, &Nothing, &RealWorld::new(), &mut |_| ()).unwrap().into_owned()
+        Expander::new(&Nothing, &RealWorld::new(), &mut |_| ()).own(name, &value).unwrap().into_owned()
     }
 
     #[test]

@@ -9,6 +9,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::command::{self, CommandPolicy, Target, ends_in_bar};
+use crate::config::expand::Expander;
 use crate::config::loader::{Loader, NotRead, NotReadKind, Stop};
 use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
 use crate::config::use_counts::Reading;
@@ -105,10 +106,8 @@ impl Loader<'_> {
             return Ok(None);
         };
         let mut messages = Vec::new();
-        let value =
-            crate::config::expand::expand_value(name.as_bytes(), &raw, &source, self.world, &mut |message| {
-                messages.push(message)
-            });
+        let mut report = |message| messages.push(message);
+        let value = Expander::new(&source, self.world, &mut report).of(name.as_bytes()).file(&raw);
         drop(reading);
         self.warn_messages(messages);
         match value {

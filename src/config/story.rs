@@ -171,7 +171,9 @@ impl Story {
         let mut steps: Vec<Step> = Vec::new();
         let mut messages = Vec::new();
         let name: &BStr = self.name.as_ref();
-        let value = expand::expand_steps(name, &raw, view, world, &mut |m| messages.push(m.text), &mut steps);
+        let mut report = |message: expand::Message| messages.push(message.text);
+        let expander = expand::Expander::new(view, world, &mut report).of(name);
+        let value = expander.telling(&mut steps).file(&raw);
         self.steps = steps
             .into_iter()
             .map(|step| Stepped {

@@ -93,7 +93,7 @@ impl<'a> View<'a> {
     /// An expansion without end.
     pub fn expand_raw(&self, name: &[u8], raw: &[u8]) -> Result<BString, ExpandError> {
         let mut report = |message| self.messages.borrow_mut().push(message);
-        expand::expand_value(name, raw, self, &self.inside(), &mut report)
+        expand::Expander::new(self, &self.inside(), &mut report).of(name).file(raw)
     }
 
     /// The truth value of a text, as boolean parameters are read; `None` if it has none.
@@ -164,10 +164,7 @@ impl<'a> View<'a> {
             return Ok(None);
         };
         let raw = BString::from(found.raw().into_owned());
-        let value = expand::expand_value(&looked_up, &raw, self, &self.inside(), &mut |message| {
-            self.messages.borrow_mut().push(message);
-        });
-        match value {
+        match self.expand_raw(&looked_up, &raw) {
             Ok(value) if value.is_empty() => Ok(None),
             Ok(value) => Ok(Some(Setting { value, origin: self.origin(&found), raw })),
             Err(error) => {

@@ -9,7 +9,7 @@ use super::claim_id::ClaimId;
 use super::core::Core;
 use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
-use super::fetch_verdict::{Fetched, add_requests, read_fetched};
+use super::fetch_verdict::{FetchAnswer, Fetched, add_requests, read_fetched};
 use super::interface::{AcceptedJob, Action, HookCall, Notice, SlotHook, SlotKey, job_id};
 use super::kept::claim::{Claim, FetchedJob, Kind};
 use super::kept::fetching::Fetching;
@@ -369,13 +369,8 @@ impl ExecutionPoint {
     fn read_answer(&mut self, key: SlotKey, stdout: &[u8], cut: bool) -> Fetched {
         let core = &mut self.core;
         let mut seen = Vec::new();
-        let fetched = read_fetched(
-            (stdout, Dialect::of(&*core.world)),
-            cut,
-            core.settings.pipe_buffer_max,
-            core.quirks(),
-            &mut seen,
-        );
+        let answer = FetchAnswer { stdout, cut, limit: core.settings.pipe_buffer_max };
+        let fetched = read_fetched(answer, Dialect::of(&*core.world), core.quirks(), &mut seen);
         for quirk in seen {
             core.has(quirk, key);
         }

@@ -28,15 +28,25 @@ pub enum Fetched {
     Job(Box<ClassAd>),
 }
 
-/// Reads what FETCH_WORK printed; its exit does not matter. `limit` is PIPE_BUFFER_MAX, at which the output was cut.
-/// Quirks that had a say are added to `seen`.
+/// What FETCH_WORK printed.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchAnswer<'a> {
+    /// As far as it was read.
+    pub stdout: &'a [u8],
+    /// It was longer.
+    pub cut: bool,
+    /// PIPE_BUFFER_MAX, at which it was cut.
+    pub limit: usize,
+}
+
+/// Reads an answer; how the hook ended does not matter. Quirks that had a say are added to `seen`.
 pub fn read_fetched(
-    (stdout, dialect): (&[u8], Dialect),
-    cut: bool,
-    limit: usize,
+    answer: FetchAnswer<'_>,
+    dialect: Dialect,
     quirks: Quirks,
     seen: &mut Vec<Quirk>,
 ) -> Fetched {
+    let FetchAnswer { stdout, cut, limit } = answer;
     let mut decide = |quirk| {
         seen.push(quirk);
         quirks.has(quirk)
@@ -128,17 +138,15 @@ pub struct FetchVerdict {
     pub quirks: Vec<Quirk>,
 }
 
-/// Judges an answer for a slot whose state is told by its ad as FETCH_WORK got it. `keyword` is the slot's.
+/// Judges an answer for a slot whose state is told by its ad as FETCH_WORK got it, with its keyword.
 pub fn fetch_verdict(
-    slot: &ClassAd,
-    answer: (&[u8], bool, usize),
-    keyword: &[u8],
+    (slot, keyword): (&ClassAd, &[u8]),
+    answer: FetchAnswer<'_>,
     world: &dyn World,
     quirks: Quirks,
 ) -> FetchVerdict {
     let mut seen = Vec::new();
-    let (stdout, cut, limit) = answer;
-    let fetched = read_fetched((stdout, Dialect::of(world)), cut, limit, quirks, &mut seen);
+    let fetched = read_fetched(answer, Dialect::of(world), quirks, &mut seen);
     let own = Context::new(world).my(slot);
     let is = |name: &str, wanted: &str| {
         own.string(name).is_some_and(|value| caseless::eq(&value, wanted.as_bytes()))
@@ -275,7 +283,8 @@ mod tests {
 
     fn judge(slot: &str, stdout: &str, quirks: Quirks) -> FetchVerdict {
         let (slot, world) = (ad(slot), RealWorld::new());
-        fetch_verdict(&slot, (stdout.as_bytes(), false, 10_240), b"FARM", &world, quirks)
+        let answer = FetchAnswer { stdout: stdout.as_bytes(), cut: false, limit: 10_240 };
+        fetch_verdict((&slot, b"FARM"), answer, &world, quirks)
     }
 
     #[test]

@@ -71,8 +71,8 @@ pub use drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 pub use execution_point::ExecutionPoint;
 pub use explain::{Asked, Offer, consider_ad};
 pub use fetch_verdict::{
-    FetchDecision, FetchVerdict, Fetched, add_keyword, add_requests, fetch_verdict, is_static, read_fetched,
-    why_refused,
+    FetchAnswer, FetchDecision, FetchVerdict, Fetched, add_keyword, add_requests, fetch_verdict, is_static,
+    read_fetched, why_refused,
 };
 pub use interface::{
     AcceptedJob, Action, Event, HookCall, HookRun, JobUsage, Measured, Notice, Shutdown, SlotHook, SlotKey,

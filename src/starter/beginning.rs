@@ -131,7 +131,7 @@ impl Starter<'_> {
             let mut ad = self.ad.clone();
             ad.update(&ending::provisioned(&self.machine, &self.frozen(now)));
             self.tell_shadow(-1, &mut ad);
-            self.call(now, (UPDATE_JOB_INFO, path), Vec::new(), &ad, out);
+            self.call(now, (UPDATE_JOB_INFO, path, Vec::new()), &ad, out);
         }
         out.push(Action::OpenLog);
         if let Some(reason) = self.no_tokens(now) {
@@ -149,7 +149,7 @@ impl Starter<'_> {
             Some(_) if self.faulted(now, Moment::Environment, out) => {}
             Some(path) => {
                 let (arguments, ad) = (self.setup.hooks.prepare_arguments.clone(), self.ad.clone());
-                let call = self.call(now, (PREPARE_JOB, path), arguments, &ad, out);
+                let call = self.call(now, (PREPARE_JOB, path, arguments), &ad, out);
                 self.wait_for_prepare(now, call, PREPARE_JOB);
             }
             None => self.wait_for_time(now, out),

@@ -61,7 +61,7 @@ impl Starter<'_> {
         let reason = BString::from(self.asked.word(self.setup.quirks));
         let mut ad = self.closing.exit_ad.clone().unwrap_or_default();
         self.untell_shadow(&mut ad);
-        Some(self.call(now, (JOB_EXIT, path), vec![reason], &ad, out))
+        Some(self.call(now, (JOB_EXIT, path, vec![reason]), &ad, out))
     }
 
     pub(super) fn wait_for_exit_hook(&mut self, now: Now, call: CallId) {

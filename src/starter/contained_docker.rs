@@ -272,7 +272,7 @@ impl Starter<'_> {
     fn docker_job_ended(&mut self, now: Now, (exit, usage): (Exit, FamilyUsage), out: &mut Vec<Action>) {
         self.container.stage = Stage::Idle;
         self.phase = Phase::Running;
-        self.job_ended(now, Ended { at: now, exit, core: false }, usage, None, out);
+        self.job_ended(Ended { at: now, exit, core: false }, usage, None, out);
     }
 
     /// The job used up the memory of its container: it is held. By hand 25.14 ends without a word.

@@ -48,6 +48,17 @@ pub struct JobInfo {
     pub tokens: Tokens,
 }
 
+impl JobInfo {
+    /// As the command line has it.
+    pub fn with(mut self, overrides: &Overrides) -> Self {
+        self.cluster = overrides.cluster.unwrap_or(self.cluster);
+        self.proc = overrides.proc.unwrap_or(self.proc);
+        self.subproc = overrides.subproc.unwrap_or(self.subproc);
+        self.overrides = overrides.files.clone();
+        self
+    }
+}
+
 /// What a job has of its user's credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
@@ -160,13 +171,7 @@ fn refused(universe: i64) -> &'static str {
 ///
 /// # Errors
 /// A job that cannot be run without a shadow.
-pub fn read(
-    ad: &mut ClassAd,
-    scratch: &Path,
-    overrides: &Overrides,
-    quirks: Quirks,
-    world: &dyn World,
-) -> Result<JobInfo, Refusal> {
+pub fn read(ad: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World) -> Result<JobInfo, Refusal> {
     use std::os::unix::ffi::OsStrExt;
     let context = |ad: &ClassAd, name: &str| Context::new(world).my(ad).string(name);
     let integer = |ad: &ClassAd, name: &str| Context::new(world).my(ad).int(name);
@@ -189,9 +194,8 @@ pub fn read(
         return Err(Refusal::Universe { number: universe, name });
     }
     let id = |name: &str| id(ad, name, quirks, world);
-    let cluster = overrides.cluster.or_else(|| id(attr::CLUSTER_ID)).unwrap_or(1);
-    let proc = overrides.proc.or_else(|| id(attr::PROC_ID)).unwrap_or(0);
-    let subproc = overrides.subproc.or_else(|| id("Node")).unwrap_or(0);
+    let cluster = id(attr::CLUSTER_ID).unwrap_or(1);
+    let (proc, subproc) = (id(attr::PROC_ID).unwrap_or(0), id("Node").unwrap_or(0));
     if !command.starts_with(b"/") {
         ad.set(attr::CMD, below(&iwd, &command));
     }
@@ -210,7 +214,7 @@ pub fn read(
         subproc,
         iwd,
         files,
-        overrides: overrides.files.clone(),
+        overrides: Default::default(),
         transfers: false,
         tokens: Tokens::default(),
     })
@@ -225,12 +229,11 @@ pub fn read_transferred(
     ad: &mut ClassAd,
     scratch: &Path,
     wishes: &Wishes,
-    overrides: &Overrides,
     (quirks, world): (Quirks, &dyn World),
 ) -> Result<JobInfo, Refusal> {
     use std::os::unix::ffi::OsStrExt;
     let (command, iwd) = (Context::new(world).my(ad).string(attr::CMD), ad.get(attr::IWD));
-    let mut info = read(ad, scratch, overrides, quirks, world)?;
+    let mut info = read(ad, scratch, quirks, world)?;
     let scratch = scratch.as_os_str().as_bytes();
     if let Some(command) = command {
         ad.set(attr::CMD, command);

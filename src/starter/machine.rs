@@ -178,7 +178,7 @@ impl<'w> Starter<'w> {
                 let exit = self.true_exit(exit, inside);
                 let exit = java.map_or(exit, |records| self.java_ended(exit, &records, out));
                 let ended = Ended { at: now, exit, core };
-                self.process_ended(now, ended, usage, wrapper_failure, out);
+                self.process_ended(ended, usage, wrapper_failure, out);
             }
             Event::Services(ports) => self.services_known(*ports, out),
             Event::Measured(usage) => self.measured(now, usage, out),
@@ -305,8 +305,7 @@ impl<'w> Starter<'w> {
     pub(super) fn call(
         &mut self,
         now: Now,
-        (hook, path): (HookType, BString),
-        arguments: Vec<BString>,
+        (hook, path, arguments): (HookType, BString, Vec<BString>),
         stdin: &ClassAd,
         out: &mut Vec<Action>,
     ) -> CallId {

@@ -24,7 +24,7 @@ impl Starter<'_> {
                 let arguments = self.setup.hooks.prepare_arguments.clone();
                 let ad = self.ad.clone();
                 let hook = HookType::PrepareJobBeforeTransfer;
-                let call = self.call(now, (hook, path), arguments, &ad, out);
+                let call = self.call(now, (hook, path, arguments), &ad, out);
                 self.wait_for_prepare(now, call, hook);
             }
             _ => self.bring_input(now, out),

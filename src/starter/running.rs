@@ -71,7 +71,7 @@ impl Starter<'_> {
                 self.tell_shadow(i64::try_from(longest).unwrap_or(i64::MAX), &mut ad);
                 self.untell_shadow(&mut ad);
             }
-            self.call(now, (UPDATE_JOB_INFO, path), Vec::new(), &ad, out);
+            self.call(now, (UPDATE_JOB_INFO, path, Vec::new()), &ad, out);
         }
     }
 
@@ -343,17 +343,17 @@ impl Starter<'_> {
     /// The job or a script ended.
     pub(super) fn process_ended(
         &mut self,
-        now: Now,
         ended: Ended,
         usage: FamilyUsage,
         wrapper_failure: Option<BString>,
         out: &mut Vec<Action>,
     ) {
+        let now = ended.at;
         match self.phase {
             Phase::PreScript { .. } => self.pre_script_ended(now, ended, out),
             Phase::PostScript { .. } => self.post_script_ended(now, ended, out),
             Phase::Running if self.container.is_docker() => self.docker_ended(ended.exit, usage, out),
-            Phase::Running => self.job_ended(now, ended, usage, wrapper_failure, out),
+            Phase::Running => self.job_ended(ended, usage, wrapper_failure, out),
             Phase::Exiting { late: true, .. } => self.ended_late(now, ended, usage, out),
             _ => {}
         }
@@ -466,12 +466,12 @@ impl Starter<'_> {
 
     pub(super) fn job_ended(
         &mut self,
-        now: Now,
         ended: Ended,
         usage: FamilyUsage,
         wrapper_failure: Option<BString>,
         out: &mut Vec<Action>,
     ) {
+        let now = ended.at;
         self.stop_looking();
         self.run.usage = usage;
         if self.never_launched(now, out) {

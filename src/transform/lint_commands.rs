@@ -89,8 +89,8 @@ impl Lint<'_> {
                         format!("put a blank before '{character}'"),
                     );
                 }
-                self.attribute(line, command, name, at);
-                self.overwritten(line, command, name, at, depth);
+                self.attribute((line, at), command, name);
+                self.overwritten((line, at), command, name, depth);
             }
         }
         if matches!(command.keyword, Keyword::Copy | Keyword::Rename)
@@ -122,11 +122,11 @@ impl Lint<'_> {
         }
     }
 
-    fn attribute(&mut self, line: &Line, command: &Command, name: &BString, at: (usize, usize)) {
+    fn attribute(&mut self, place: (&Line, (usize, usize)), command: &Command, name: &BString) {
         if name.contains(&b'$') && command.keyword != Keyword::EvalMacro {
             let message = "macros are not expanded in the attribute's name";
             let fix = "write the name itself, or use a pattern with COPY and RENAME";
-            self.warn("name-macro", (line, at), message, fix);
+            self.warn("name-macro", place, message, fix);
         } else if command.keyword != Keyword::EvalMacro && !pattern::is_attribute_name(name) {
             let starts = name.first() == Some(&b'/');
             let message = format!("'{name}' is no attribute name; what is stored cannot be read back");
@@ -135,17 +135,16 @@ impl Lint<'_> {
             } else {
                 "use letters, digits and '_'"
             };
-            self.warn("name", (line, at), message, fix);
+            self.warn("name", place, message, fix);
         }
     }
 
     /// A SET whose attribute is set again before anything could have looked at it.
     fn overwritten(
         &mut self,
-        line: &Line,
+        (line, at): (&Line, (usize, usize)),
         command: &Command,
         name: &BString,
-        at: (usize, usize),
         depth: usize,
     ) {
         let key = name.to_ascii_lowercase();

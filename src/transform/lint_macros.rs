@@ -71,7 +71,7 @@ impl Uses {
                 if statement::ends_block(&line.text, tag) {
                     block = None;
                 } else {
-                    uses.scan(line, 0, order, false);
+                    uses.scan(line, 0, None);
                 }
                 continue;
             }
@@ -80,11 +80,11 @@ impl Uses {
                     let at = (0, assignment.name.len());
                     let replaces = depth == 0 && !matches!(assignment.append, Append::With(..));
                     uses.define(&assignment.name, line, at, (order, replaces));
-                    uses.scan_to(line, 0, assignment.name.len(), order, true);
+                    uses.scan_to(line, (0, assignment.name.len()), Some(order));
                     if assignment.append == Append::Block {
                         block = Some(assignment.value.clone());
                     } else {
-                        uses.scan(line, assignment.value_at, order, false);
+                        uses.scan(line, assignment.value_at, None);
                     }
                 }
                 Statement::Command(Ok(command)) => {
@@ -94,7 +94,7 @@ impl Uses {
                         let at = (command.attribute_at, command.attribute_at + name.len());
                         uses.define(name, line, at, (order, depth == 0));
                     }
-                    uses.scan(line, command.value_at, order, true);
+                    uses.scan(line, command.value_at, Some(order));
                     if let Some(Attribute::Name { name, .. }) = &command.attribute {
                         uses.expression(command.keyword, name, &command.value, line.number);
                     }
@@ -107,11 +107,11 @@ impl Uses {
                         _ => {}
                     }
                     uses.condition(&line.text);
-                    uses.scan(line, 0, order, true);
+                    uses.scan(line, 0, Some(order));
                 }
                 Statement::Directive(directive) => {
                     uses.includes |= matches!(directive, Directive::Include { .. });
-                    uses.scan(line, 0, order, true);
+                    uses.scan(line, 0, Some(order));
                 }
                 _ => {}
             }
@@ -167,12 +167,12 @@ impl Uses {
         }
     }
 
-    fn scan(&mut self, line: &Line, from: usize, order: usize, now: bool) {
-        self.scan_to(line, from, line.text.len(), order, now);
+    fn scan(&mut self, line: &Line, from: usize, order: Option<usize>) {
+        self.scan_to(line, (from, line.text.len()), order);
     }
 
-    /// Finds the references of a text. `now`: they are looked up when the line is reached, not when a macro is used.
-    fn scan_to(&mut self, line: &Line, from: usize, to: usize, order: usize, now: bool) {
+    /// Finds the references of a text. `order` is the line's if they are looked up when it is reached, not when a macro is used.
+    fn scan_to(&mut self, line: &Line, (from, to): (usize, usize), order: Option<usize>) {
         let text = &line.text[..to];
         let mut at = from;
         // The first of equal references stands for all: a line may hold a million.
@@ -194,7 +194,7 @@ impl Uses {
             };
             let plain = found.function == Function::Plain;
             let has_default = default.is_some_and(|default| !default.is_empty());
-            let order = if now { order } else { usize::MAX };
+            let order = order.unwrap_or(usize::MAX);
             let name = BString::from(name.trim());
             if seen.insert((name[..].into(), has_default)) {
                 let line = line.clone();
@@ -224,7 +224,7 @@ impl Uses {
             }
             let Some(close) = memchr::memchr(b')', &text[dollar..]).map(|offset| dollar + offset + 1) else {
                 let message = "no ')' follows, this stays in the text as it is";
-                self.odd("reference", line, (dollar, to), message, "close it with ')'".into());
+                self.odd("reference", (line, (dollar, to)), message, "close it with ')'".into());
                 continue;
             };
             let body = &text[dollar + 2..close - 1];
@@ -244,7 +244,7 @@ impl Uses {
                     "use letters, digits, '_', '.' and '/'".into(),
                 )
             };
-            self.odd("reference", line, (dollar, close), message, fix);
+            self.odd("reference", (line, (dollar, close)), message, fix);
         }
     }
 
@@ -252,7 +252,7 @@ impl Uses {
         if body.contains(&b'(') {
             let message = "the body of a function ends at the first ')', this is cut short";
             let fix = "put the inner text into a macro of its own and name that macro here";
-            self.odd("function-body", line, at, message, fix.into());
+            self.odd("function-body", (line, at), message, fix.into());
         } else if matches!(function, Function::Int | Function::Real | Function::String)
             && caseless::starts_with(body.trim(), b"MY.")
         {
@@ -260,19 +260,14 @@ impl Uses {
             // What an ad brings along is mostly a plain number or text.
             if let Some(set) = self.expressions.get(&AttrName::from(&name[3..])) {
                 let message = format!("line {set} sets {name} to an expression, which is not evaluated here");
-                self.odd(
-                    "function-ad",
-                    line,
-                    at,
-                    &message,
-                    format!("use $EVAL({name}), or EVALMACRO before"),
-                );
+                let fix = format!("use $EVAL({name}), or EVALMACRO before");
+                self.odd("function-ad", (line, at), &message, fix);
             }
         }
     }
 
-    fn odd(&mut self, rule: &'static str, line: &Line, at: (usize, usize), message: &str, fix: String) {
-        self.odd.push(warning(rule, (line, at), message.to_owned(), fix));
+    fn odd(&mut self, rule: &'static str, place: (&Line, (usize, usize)), message: &str, fix: String) {
+        self.odd.push(warning(rule, place, message.to_owned(), fix));
     }
 
     /// What is wrong.

@@ -221,7 +221,8 @@ impl Run<'_, '_> {
         let Run { session, target, observer, .. } = self;
         let mut report = |message: expand::Message| function_problem(*observer, line, &message);
         let scope = session.scope(target.ad());
-        let value: BString = expand::expand_self(value, name, &scope, session.world, &mut report)
+        let value: BString = expand::Expander::new(&scope, session.world, &mut report)
+            .own(name, value)
             .map_err(|error| Failure::new(line, (0, line.text.len()), Reason::Expansion(error.to_string())))?
             .into_owned()
             .into();

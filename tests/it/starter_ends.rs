@@ -10,8 +10,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::starter::{
-    Action, Call, CallId, Event, FamilyUsage, Hooks, LogEvent, Moves, Notice, Overrides, Request, Settings,
-    Setup, Standing, StartFailure, Starter, TRANSITIONS, job_info,
+    Action, Call, CallId, Event, FamilyUsage, Hooks, LogEvent, Moves, Notice, Request, Settings, Setup,
+    Standing, StartFailure, Starter, TRANSITIONS, job_info,
 };
 use htc_hooks::time::{Now, Tick};
 use htc_hooks::transfer::{Failure, Transferred, Way, When};
@@ -140,7 +140,7 @@ fn machine(world: &RealWorld, stage: Stage) -> Starter<'_> {
     let scratch = PathBuf::from("/execute/dir_1/scratch");
     let world: &dyn World = world;
     let quirks = Quirks::None;
-    let job = job_info::read(&mut ad, &scratch, &Overrides::default(), quirks, world);
+    let job = job_info::read(&mut ad, &scratch, quirks, world);
     let hooks = Hooks {
         before: Some("before".into()),
         prepare: Some("prepare".into()),

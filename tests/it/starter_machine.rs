@@ -12,8 +12,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::starter::{
-    Action, Call, Event, FamilyUsage, Hooks, LogEvent, Overrides, Request, Settings, Setup, StartFailure,
-    Starter, Vacate, hold_code, job_info,
+    Action, Call, Event, FamilyUsage, Hooks, LogEvent, Request, Settings, Setup, StartFailure, Starter,
+    Vacate, hold_code, job_info,
 };
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
@@ -31,7 +31,7 @@ fn begun<'w>(
     let mut ad: ClassAd = long::parse(text.as_bytes()).0;
     let scratch = PathBuf::from("/execute/dir_1/scratch");
     let world: &dyn World = world;
-    let job = job_info::read(&mut ad, &scratch, &Overrides::default(), quirks, world);
+    let job = job_info::read(&mut ad, &scratch, quirks, world);
     let hooks = Hooks {
         prepare: more.contains("Prepared").then(|| "prepare".into()),
         update: Some("update".into()),
@@ -336,8 +336,7 @@ fn ids_lose_what_is_above_32_bits_in_the_reference_alone() {
     let world = RealWorld::new();
     for (quirks, cluster) in [(Quirks::Reference, 7), (Quirks::None, 4_294_967_303)] {
         let mut ad: ClassAd = long::parse(b"Cmd = \"/bin/true\"\nClusterId = 4294967303\n").0;
-        let info = job_info::read(&mut ad, &PathBuf::from("/scratch"), &Overrides::default(), quirks, &world)
-            .unwrap();
+        let info = job_info::read(&mut ad, &PathBuf::from("/scratch"), quirks, &world).unwrap();
         assert_eq!((info.cluster, info.proc), (cluster, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! Texts of the command line that become expressions: parsed with a caret where they are wrong, looked through for
 //! what is rarely meant.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::options::Cli;
@@ -17,39 +17,43 @@ pub(super) fn dialect(cli: &Cli) -> Dialect {
 /// The problem of a text that is no expression.
 pub(super) fn bad_text(what: &str, text: &[u8], error: &ParseError) -> Problem {
     let problem = Problem::usage(error.to_string()).at(&Caret { source: what, text, span: error.span });
-    match error.help() {
-        Some(help) => problem.hint(help),
-        None => problem,
-    }
+    problem.maybe_hint(error.help())
 }
 
-/// Parses the value of an option; what it really says is told where that is odd.
-pub(super) fn expression(
-    what: &str,
-    text: &OsStr,
-    dialect: Dialect,
-    cli: &Cli,
-    session: &Session,
-) -> anyhow::Result<Expr> {
-    let bytes = text.as_bytes();
-    let expr = Expr::parse_with(bytes, dialect).map_err(|error| bad_text(what, bytes, &error))?;
-    if !cli.output.quiet {
-        warn_of_traps(what, bytes, dialect, session);
-    }
-    Ok(expr)
+/// Reads expressions of the command line, and says where one is odd.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) dialect: Dialect,
+    pub(super) cli: &'a Cli,
+    pub(super) session: &'a Session,
 }
 
-/// The constraints of the command line joined; none where there are none.
-pub(super) fn constraint(dialect: Dialect, cli: &Cli, session: &Session) -> anyhow::Result<Option<Expr>> {
-    let mut joined: Option<Expr> = None;
-    for text in &cli.stream.constraint {
-        let expr = expression("-constraint", text, dialect, cli, session)?;
-        joined = Some(match joined {
-            Some(before) => before.and(&expr),
-            None => expr,
-        });
+impl<'a> Asked<'a> {
+    /// Constraints and columns are read as the condor tools read them; a backslash is an ordinary byte.
+    pub(super) fn old(cli: &'a Cli, session: &'a Session) -> Self {
+        Asked { dialect: Dialect::old_syntax().strict(cli.context.strict), cli, session }
     }
-    Ok(joined)
+
+    /// The value of an option.
+    pub(super) fn expression(&self, what: &str, text: &OsStr) -> anyhow::Result<Expr> {
+        let bytes = text.as_bytes();
+        let expr = Expr::parse_with(bytes, self.dialect).map_err(|error| bad_text(what, bytes, &error))?;
+        if !self.cli.output.quiet {
+            warn_of_traps(what, bytes, self.dialect, self.session);
+        }
+        Ok(expr)
+    }
+
+    /// The values of an option.
+    pub(super) fn expressions(&self, what: &str, texts: &[OsString]) -> anyhow::Result<Vec<Expr>> {
+        texts.iter().map(|text| self.expression(what, text)).collect()
+    }
+
+    /// The constraints of the command line joined; none where there are none.
+    pub(super) fn constraint(&self) -> anyhow::Result<Option<Expr>> {
+        let all = self.expressions("-constraint", &self.cli.stream.constraint)?;
+        Ok(all.into_iter().reduce(|before, expr| before.and(&expr)))
+    }
 }
 
 /// Warns of what users write and do not mean.

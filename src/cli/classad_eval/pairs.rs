@@ -11,7 +11,7 @@ use super::options::Cli;
 use super::results::compare_keys;
 use super::{ask, explanation, output};
 use crate::classad::explain;
-use crate::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value};
+use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
 use crate::cli::common::{JsonRows, Painter, PrintMask, Problem, Row, Session, Status, pipe_ends};
 use crate::os::RealWorld;
 
@@ -44,16 +44,15 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         let name = name_of(&record.ad, others.len() + 1, &world);
         others.push((record.ad, name));
     }
-    let old = Dialect::old_syntax().strict(cli.context.strict);
-    let constraint = ask::constraint(old, cli, session)?;
+    let old = ask::Asked::old(cli, session);
+    let constraint = old.constraint()?;
     let (input, out) = pipe_ends();
     let (read, name) = cli.input.open(input, session)?;
     let mut ads = Ads::new(read, name, cli, dialect, session);
     let mask = output::columns(cli, matches)?;
     let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
     let out = JsonRows::new(out, cli.output.json && are_values);
-    let sort = cli.stream.sort.iter().map(|text| ask::expression("-sort", text, old, cli, session));
-    let sort = sort.collect::<anyhow::Result<_>>()?;
+    let sort = old.expressions("-sort", &cli.stream.sort)?;
     let mut report = Report { cli, world: &world, mask, sort, rows: Vec::new(), count: 0, out };
     let mut matcher = Matcher { cli, world: &world, constraint, others, any: false };
     let mut number = 0;

@@ -2,8 +2,9 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use super::ask::Asked;
 use super::options::Cli;
-use super::{ask, operands, output, tool};
+use super::{operands, output, tool};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
 use crate::cli::common::{Problem, Session};
@@ -31,18 +32,10 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub(super) fn new(cli: &'a Cli, dialect: Dialect, session: &Session) -> anyhow::Result<Self> {
-        // Constraints and columns are read as the condor tools read them; a backslash is an ordinary byte.
-        let old = Dialect::old_syntax().strict(cli.context.strict);
-        let constraint = ask::constraint(old, cli, session)?;
-        let sort: anyhow::Result<Vec<Expr>> =
-            cli.stream.sort.iter().map(|text| ask::expression("-sort", text, old, cli, session)).collect();
-        let count_by: anyhow::Result<Vec<Expr>> = cli
-            .stream
-            .count_by
-            .iter()
-            .map(|text| ask::expression("--count-by", text, old, cli, session))
-            .collect();
-        let count_by = count_by?;
+        let old = Asked::old(cli, session);
+        let constraint = old.constraint()?;
+        let sort = old.expressions("-sort", &cli.stream.sort);
+        let count_by = old.expressions("--count-by", &cli.stream.count_by)?;
         let mut assigned = ClassAd::new();
         let mut operands = Vec::new();
         for text in &cli.operands {
@@ -50,7 +43,7 @@ impl<'a> Work<'a> {
                 Some(ad) => assigned.update(&ad),
                 None => operands.push(Operand {
                     text: text.as_bytes().to_vec(),
-                    expr: ask::expression("expression", text, dialect, cli, session)?,
+                    expr: Asked { dialect, ..old }.expression("expression", text)?,
                 }),
             }
         }

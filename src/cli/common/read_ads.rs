@@ -95,8 +95,5 @@ pub(crate) fn refuse_malformed(text: &[u8], name: &str, dialect: Dialect) -> any
 
 pub(crate) fn malformed(error: &AdError, name: &str) -> Problem {
     let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(name));
-    match error.help {
-        Some(help) => problem.hint(help),
-        None => problem,
-    }
+    problem.maybe_hint(error.help)
 }

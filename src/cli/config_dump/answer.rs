@@ -330,7 +330,8 @@ impl<'a> Answer<'a> {
         let _reading = self.config.set.reading(Reading::Parameter);
         let raw = view.raw_bytes(name)?;
         let mut messages = Vec::new();
-        let value = expand::expand_value(name, &raw, view, self.world, &mut |message| messages.push(message));
+        let mut report = |message| messages.push(message);
+        let value = expand::Expander::new(view, self.world, &mut report).of(name).file(&raw);
         for message in messages {
             output.say(message.to_string());
         }

@@ -89,7 +89,7 @@ pub(super) fn report(
     for group in slot_groups(&startd, world) {
         let view = startd.for_slot(Some(group.slot_type), world);
         let lookup = keyword::startd(&group.first, None, &view, quirks);
-        report.add(&group.label, Caller::Startd, &lookup, &view, world);
+        report.add(&group.label, Caller::Startd, &lookup, &view);
         used.extend(lookup.keyword);
     }
     let job = ClassAd::new();
@@ -97,13 +97,13 @@ pub(super) fn report(
         let config = load(caller.subsystem())?;
         let view = config.view(world);
         let lookup = keyword::starter(caller, &job, &view, world, quirks);
-        report.add(caller.name(), caller, &lookup, &view, world);
+        report.add(caller.name(), caller, &lookup, &view);
         used.extend(lookup.keyword);
     }
     let router = load("JOB_ROUTER")?;
     let view = router.view(world);
     let lookup = keyword::router(&job, &view, world);
-    report.add("router", Caller::Router, &lookup, &view, world);
+    report.add("router", Caller::Router, &lookup, &view);
     used.extend(lookup.keyword);
 
     for keyword in config_lint::keywords(&startd) {
@@ -176,7 +176,7 @@ pub(super) fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> 
 }
 
 impl Report {
-    fn add(&mut self, label: &str, caller: Caller, lookup: &Lookup, view: &View<'_>, world: &dyn World) {
+    fn add(&mut self, label: &str, caller: Caller, lookup: &Lookup, view: &View<'_>) {
         let keyword = lookup.keyword.as_ref().map(|keyword| shown(keyword));
         let story = lookup.story.iter().map(ToString::to_string).collect();
         self.callers.push(Who1 { caller: label.to_owned(), keyword: keyword.clone(), story });
@@ -185,7 +185,7 @@ impl Report {
         };
         for hook in HookType::ALL.into_iter().filter(|hook| hook.caller() == caller) {
             let knob = hook.knob(name);
-            let (path, verdict, accepted) = match path_check::configured(world, view, name, hook) {
+            let (path, verdict, accepted) = match path_check::configured(view.world(), view, name, hook) {
                 Ok(None) => (None, "none".to_owned(), false),
                 Ok(Some(path)) => (Some(shown(&path)), "accepted".to_owned(), true),
                 Err(refusal) => (Some(shown(&refusal.path)), refusal.to_string(), false),

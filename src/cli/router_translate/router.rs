@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::classad::{ClassAd, Context as Eval, Dialect};
 use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, brief};
-use crate::config::{Config, View, Who};
+use crate::config::{Config, Who};
 use crate::job::JobStatus;
 use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
@@ -59,7 +59,7 @@ impl Setup {
             let knobs = Knobs::load(&view, &mut |complaint| complaints.push(complaint.text));
             complaints.dedup();
             complaints.iter().for_each(|text| program.warn(text));
-            let table = tables(&view, &knobs, world, quirks, program);
+            let table = tables(Reading { view: &view, knobs: &knobs, world, quirks }, program);
             (knobs, table)
         };
         if knobs.name.is_empty() {
@@ -119,15 +119,9 @@ fn count(reader: &QueueLogReader, table: &RouteTable, states: &mut [RouteState],
     }
 }
 
-fn tables(
-    view: &View<'_>,
-    knobs: &Knobs,
-    world: &dyn World,
-    quirks: Quirks,
-    program: &Program,
-) -> RouteTable {
+fn tables(with: Reading<'_>, program: &Program) -> RouteTable {
+    let Reading { knobs, quirks, .. } = with;
     let mut told = Vec::new();
-    let with = Reading { view, knobs, world, quirks };
     let mut table = RouteTable::load(with, &mut |note| told.push(note));
     let old = knobs.deprecated.iter().any(|name| name.starts_with("JOB_ROUTER_ENTRIES"));
     if old && !quirks.has(crate::quirks::Quirk::OldRoutesRefused) {

@@ -79,7 +79,8 @@ impl Comparison<'_> {
             for knob in knobs.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
                 let value = |side: &Side<'_>| {
                     let raw = MacroSource::raw(side.config, &knob)?.into_owned();
-                    let value = expand::expand_value(&knob, &raw, side.config, self.world, &mut |_| {});
+                    let value =
+                        expand::Expander::new(side.config, self.world, &mut |_| {}).of(&knob).file(&raw);
                     Some(value.unwrap_or_else(|_| raw.into()))
                 };
                 let value = |side: &Side<'_>| shown(value(side).as_ref().map(|value| value.as_slice()));

@@ -12,8 +12,8 @@ use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::router::{HookAnswer, HookDecision, hook_verdict};
-use crate::slot::{FetchDecision, fetch_verdict};
-use crate::starter::{Overrides, job_info, prepare};
+use crate::slot::{FetchAnswer, FetchDecision, fetch_verdict};
+use crate::starter::{job_info, prepare};
 use crate::world::World;
 
 /// A hook that has ended in time, and all that its caller decides with.
@@ -75,8 +75,8 @@ impl Answered<'_> {
 
     fn fetched(&self) -> Verdict {
         let Answered { case, ended, world, quirks, .. } = *self;
-        let answer = (ended.stdout.as_slice(), ended.cut, case.output_limit);
-        let judged = fetch_verdict(&case.slot, answer, &case.keyword, world, quirks);
+        let answer = FetchAnswer { stdout: &ended.stdout, cut: ended.cut, limit: case.output_limit };
+        let judged = fetch_verdict((&case.slot, &case.keyword), answer, world, quirks);
         let (good, says) = match judged.decision {
             FetchDecision::NoWork => (true, "no work: the slot stays as it is"),
             FetchDecision::BadOutput => (false, "the answer is dropped as a whole; no reply hook is called"),
@@ -103,7 +103,7 @@ impl Answered<'_> {
             if judged.decision == FetchDecision::Accepted {
                 let mut read = job.clone();
                 let place = std::path::Path::new("/");
-                match job_info::read(&mut read, place, &Overrides::default(), quirks, world) {
+                match job_info::read(&mut read, place, quirks, world) {
                     Ok(_) => verdict.next = "the starter takes the job on".to_owned(),
                     Err(refusal) => {
                         verdict.good = false;

@@ -16,7 +16,7 @@ use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
 use crate::starter::environment::Publication;
-use crate::starter::{Overrides, job_info, process};
+use crate::starter::{job_info, process};
 use crate::world::Account;
 
 /// The files that a starter writes into the scratch directory.
@@ -135,13 +135,12 @@ impl Place {
         environment.variables.set("_CONDOR_EXECUTE", execute.as_os_str().as_bytes());
         let mut ad = case.job.clone();
         // A job that no starter would take on still has a place to run its hooks in.
-        let info =
-            job_info::read(&mut ad, scratch, &Overrides::default(), quirks, world).unwrap_or_else(|_| {
-                let mut plain = ClassAd::new();
-                plain.set("Cmd", "/bin/true");
-                let fallback = job_info::read(&mut plain, scratch, &Overrides::default(), quirks, world);
-                fallback.unwrap_or_else(|_| empty_job(scratch))
-            });
+        let info = job_info::read(&mut ad, scratch, quirks, world).unwrap_or_else(|_| {
+            let mut plain = ClassAd::new();
+            plain.set("Cmd", "/bin/true");
+            let fallback = job_info::read(&mut plain, scratch, quirks, world);
+            fallback.unwrap_or_else(|_| empty_job(scratch))
+        });
         let empty = quirks.has(Quirk::MachineAdEmpty) && !case.with_shadow;
         let machine = if empty { ClassAd::new() } else { case.slot.clone() };
         let slot = case.slot.string("Name").map_or(&b""[..], |name| name.as_bytes());

@@ -18,8 +18,7 @@ use crate::quirks::Quirks;
 use crate::slot;
 use crate::starter::ending::{self, Deferral};
 use crate::starter::{
-    Action, Event, FamilyUsage, Hooks, JobInfo, Overrides, Request, Settings, Setup, Starter, Vacate,
-    job_info,
+    Action, Event, FamilyUsage, Hooks, JobInfo, Request, Settings, Setup, Starter, Vacate, job_info,
 };
 use crate::time::Now;
 use crate::world::World;
@@ -211,7 +210,7 @@ impl Case {
 /// Completes the job's ad as a starter does; an ad that another starter has completed keeps what it was like before.
 fn read(job: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World) -> Option<JobInfo> {
     let original = ["OrigCmd", "OrigIwd"].map(|name| (name, job.get(name)));
-    let info = job_info::read(job, scratch, &Overrides::default(), quirks, world).ok();
+    let info = job_info::read(job, scratch, quirks, world).ok();
     for (name, value) in original {
         if let Some(value) = value {
             job.insert(name, value);

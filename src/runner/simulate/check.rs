@@ -6,7 +6,7 @@ use super::chance::HIGHEST_LOAD;
 use super::scenario::{Behaviour, Done, Group, HookName, Machine, Pattern, Scenario};
 use super::times::{Moment, written};
 use crate::quirks::Quirks;
-use crate::slot::{Fetched, read_fetched};
+use crate::slot::{FetchAnswer, Fetched, read_fetched};
 
 /// Something that means nothing, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,8 +178,8 @@ fn hook(hook: &Behaviour) -> Result<(), Wrong> {
 /// Whether a slot would take it for a job.
 fn is_job(text: &str) -> bool {
     let dialect = crate::classad::Dialect::new_syntax();
-    let fetched = read_fetched((text.as_bytes(), dialect), false, usize::MAX, Quirks::None, &mut Vec::new());
-    matches!(fetched, Fetched::Job(_))
+    let answer = FetchAnswer { stdout: text.as_bytes(), cut: false, limit: usize::MAX };
+    matches!(read_fetched(answer, dialect, Quirks::None, &mut Vec::new()), Fetched::Job(_))
 }
 
 fn keyboard(pattern: &Pattern) -> Result<(), Wrong> {

@@ -282,10 +282,10 @@ impl<'w, 'v> Planning<'w, 'v> {
 
     /// The job's own log; schedd and shadow keep another.
     fn log(&self) -> Result<Option<UserLog>, ValueError> {
-        let Request { ad, world, quirks, log, .. } = &self.request;
+        let Request { ad, quirks, log, .. } = &self.request;
         match &self.job {
             Ok(info) if self.request.with == With::Nobody => {
-                log_of((ad, info), &self.scratch, (self.view, log.clone()), *quirks, *world)
+                log_of((ad, info), &self.scratch, (self.view, log.clone()), *quirks)
             }
             Ok(_) | Err(_) => Ok(None),
         }
@@ -435,10 +435,10 @@ fn read_job(
     };
     match wishes {
         Ok(Some(wishes)) => {
-            let info = job_info::read_transferred(ad, scratch, &wishes, overrides, (quirks, world));
-            (Some(wishes), info)
+            let info = job_info::read_transferred(ad, scratch, &wishes, (quirks, world));
+            (Some(wishes), info.map(|info| info.with(overrides)))
         }
-        Ok(None) => (None, job_info::read(ad, scratch, overrides, quirks, world)),
+        Ok(None) => (None, job_info::read(ad, scratch, quirks, world).map(|info| info.with(overrides))),
         Err(refusal) => (None, Err(refusal)),
     }
 }

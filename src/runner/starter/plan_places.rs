@@ -78,8 +78,8 @@ pub(super) fn log_of(
     scratch: &Path,
     (view, named): (&View<'_>, Option<PathBuf>),
     quirks: Quirks,
-    world: &dyn World,
 ) -> Result<Option<UserLog>, ValueError> {
+    let world = view.world();
     if !ad.contains("StarterUserLog") && named.is_none() {
         return Ok(None);
     }

@@ -15,7 +15,7 @@ use crate::quirks::Quirks;
 use crate::runner::hook_call::PIPE_BUFFER_MAX;
 use crate::runner::hook_test::fuzz::Random;
 use crate::runner::hook_test::{Ending, Outcome};
-use crate::slot::{Fetched, read_fetched};
+use crate::slot::{FetchAnswer, Fetched, read_fetched};
 
 /// After so many violations a round ends: the rest of it would tell nothing new.
 const MOST_VIOLATIONS: usize = 20;
@@ -213,8 +213,8 @@ impl<'a> Drive<'a> {
             self.violate(format!("{name} FETCH_WORK hangs"));
             return;
         }
-        let text = (stdout, Dialect::of(self.world));
-        match read_fetched(text, cut, PIPE_BUFFER_MAX, Quirks::None, &mut Vec::new()) {
+        let answer = FetchAnswer { stdout, cut, limit: PIPE_BUFFER_MAX };
+        match read_fetched(answer, Dialect::of(self.world), Quirks::None, &mut Vec::new()) {
             // The startd does not look at how the hook ended; but what a killed one has taken nobody knows.
             Fetched::Nothing(_) | Fetched::Bad { .. } if killed => {
                 self.lost_fetches += 1;
