@@ -13,7 +13,7 @@ use htc_hooks::config::{Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Choice, Chooser, Knobs, Reading, RouteState, RouteTable};
+use htc_hooks::router::{Choice, Chooser, Knobs, Reading, Rounds, RouteState, RouteTable};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 
@@ -89,8 +89,8 @@ fn main() {
     let mut chooser = Chooser::new(&table, &knobs, None, &world);
     let umbrella = chooser.umbrella(&states).unwrap().unwrap();
     let mut turn = 0;
-    let chosen: Vec<Choice> =
-        jobs.iter().map(|job| chooser.choose(&umbrella, job, &mut states, &mut turn)).collect();
+    let mut choose = |job| chooser.choose(&umbrella, job, Rounds { states: &mut states, turn: &mut turn });
+    let chosen: Vec<Choice> = jobs.iter().map(&mut choose).collect();
     let screened = start.elapsed();
     let routed = chosen.iter().filter(|choice| matches!(choice, Choice::Route(_))).count();
     println!("{ROUTES} routes x {count} jobs: {screened:.2?}, {routed} routed");

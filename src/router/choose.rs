@@ -119,9 +119,30 @@ struct Row<'j> {
     job: &'j ClassAd,
     my: Loaded<'j>,
     target: Option<Loaded<'j>>,
+    /// What is known of its tests.
+    outcomes: Box<[u8]>,
+}
+
+/// Where the routes stand while jobs are given to them.
+#[derive(Debug)]
+pub struct Rounds<'s> {
+    /// Each route's jobs.
+    pub states: &'s mut [RouteState],
+    /// How many choices were made so far.
+    pub turn: &'s mut u64,
 }
 
 impl<'a> Chooser<'a> {
+    /// Notes a test whose text names Requirements. In what `eval()` is given the name may stand as text.
+    fn note_itself(&mut self, text: &[u8], test: usize) {
+        let expr = &self.exprs[test];
+        if text.to_ascii_lowercase().contains_str(REQUIREMENTS)
+            && (references::is_open(expr) || references::every(expr).contains(&REQUIREMENTS.into()))
+        {
+            self.of_itself.insert(test);
+        }
+    }
+
     /// Makes a table's requirements ready. `owner` is the user whose jobs alone are routed, where the router is not
     /// root.
     pub fn new(
@@ -157,15 +178,8 @@ impl<'a> Chooser<'a> {
             });
             chooser.tests.push(test);
         }
-        // In what `eval()` is given the name may stand as text.
-        let names_itself = |text: &[u8], expr: &Expr| {
-            text.to_ascii_lowercase().contains_str(REQUIREMENTS)
-                && (references::is_open(expr) || references::every(expr).contains(&REQUIREMENTS.into()))
-        };
         for (text, test) in known {
-            if names_itself(text, &chooser.exprs[test]) {
-                chooser.of_itself.insert(test);
-            }
+            chooser.note_itself(text, test);
             if Expr::parse_with(&parenthesized(text), Dialect::of(world)).is_err() {
                 chooser.open_ended.insert(test);
             }
@@ -177,9 +191,7 @@ impl<'a> Chooser<'a> {
             ) {
                 (Ok(expr), Ok(_)) => {
                     let test = chooser.add(expr);
-                    if names_itself(text, &chooser.exprs[test]) {
-                        chooser.of_itself.insert(test);
-                    }
+                    chooser.note_itself(text, test);
                     chooser.constraint = Some(test);
                 }
                 _ => chooser.constraint_broken = true,
@@ -276,15 +288,9 @@ impl<'a> Chooser<'a> {
             .is_some_and(|at| self.table.routes[at].requirements_text() == b"True")
     }
 
-    /// Finds a route for a job and counts the job there. `turn` counts all choices made so far.
-    pub fn choose(
-        &mut self,
-        umbrella: &Umbrella,
-        job: &ClassAd,
-        states: &mut [RouteState],
-        turn: &mut u64,
-    ) -> Choice {
-        self.choose_logged(umbrella, job, states, turn, &mut |_| true)
+    /// Finds a route for a job and counts the job there.
+    pub fn choose(&mut self, umbrella: &Umbrella, job: &ClassAd, rounds: Rounds<'_>) -> Choice {
+        self.choose_logged(umbrella, job, rounds, &mut |_| true)
     }
 
     /// As [`Chooser::choose`]; `looked` is told what is seen and may stop the search at a candidate.
@@ -292,18 +298,18 @@ impl<'a> Chooser<'a> {
         &mut self,
         umbrella: &Umbrella,
         job: &ClassAd,
-        states: &mut [RouteState],
-        turn: &mut u64,
+        rounds: Rounds<'_>,
         looked: &mut dyn FnMut(Looked<'_>) -> bool,
     ) -> Choice {
-        let row = Row {
+        let mut row = Row {
             job,
             my: self.screen.load(job, Role::My),
             target: self.scoped.then(|| self.screen.load(job, Role::Target)),
+            outcomes: Box::default(),
         };
-        let mut outcomes = self.recall(&row);
-        let choice = self.choose_row(umbrella, &row, states, turn, &mut outcomes, looked);
-        self.remember(outcomes);
+        row.outcomes = self.recall(&row);
+        let choice = self.choose_row(umbrella, &mut row, rounds, looked);
+        self.remember(row.outcomes);
         choice
     }
 
@@ -338,10 +344,10 @@ impl<'a> Chooser<'a> {
     }
 
     /// The outcome of a test with the job in a role.
-    fn truth(&self, test: usize, role: Role, row: &Row<'_>, outcomes: &mut [u8]) -> Truth {
+    fn truth(&self, test: usize, role: Role, row: &mut Row<'_>) -> Truth {
         let scoped = self.screen.is_scoped(test);
         let place = test * 2 + usize::from(scoped && role == Role::Target);
-        match outcomes[place] {
+        match row.outcomes[place] {
             1 => return Truth::True,
             2 => return Truth::False,
             3 => return Truth::Undefined,
@@ -353,7 +359,7 @@ impl<'a> Chooser<'a> {
             _ => &row.my,
         };
         if let Some(truth) = self.screen.truth(test, loaded) {
-            outcomes[place] = truth as u8 + 1;
+            row.outcomes[place] = truth as u8 + 1;
             return truth;
         }
         match role {
@@ -365,13 +371,11 @@ impl<'a> Chooser<'a> {
     fn choose_row(
         &self,
         umbrella: &Umbrella,
-        row: &Row<'_>,
-        states: &mut [RouteState],
-        turn: &mut u64,
-        outcomes: &mut [u8],
+        row: &mut Row<'_>,
+        Rounds { states, turn }: Rounds<'_>,
         looked: &mut dyn FnMut(Looked<'_>) -> bool,
     ) -> Choice {
-        if self.under(umbrella, row, outcomes) != Truth::True {
+        if self.under(umbrella, row) != Truth::True {
             return Choice::NotCandidate;
         }
         if !looked(Looked::Candidate) {
@@ -387,7 +391,7 @@ impl<'a> Chooser<'a> {
             }
             let wants = match self.tests[at] {
                 None => true,
-                Some(test) => self.truth(test, Role::My, row, outcomes) == Truth::True,
+                Some(test) => self.truth(test, Role::My, row) == Truth::True,
             };
             if wants {
                 matches.push(at);
@@ -417,20 +421,20 @@ impl<'a> Chooser<'a> {
     }
 
     /// Whether a job is under the umbrella.
-    fn under(&self, umbrella: &Umbrella, row: &Row<'_>, outcomes: &mut [u8]) -> Truth {
+    fn under(&self, umbrella: &Umbrella, row: &mut Row<'_>) -> Truth {
         if let Some(whole) = &umbrella.whole {
             return Truth::of(&MatchAd::new(self.world, whole, row.job).left_requirements());
         }
+        let group = self.group(row);
         let mut test = |test: Option<usize>| match test {
             None => Truth::True,
-            Some(test) => self.truth(test, Role::Target, row, outcomes),
+            Some(test) => self.truth(test, Role::Target, row),
         };
         let mut under = test(self.constraint);
         if matches!(under, Truth::False | Truth::Error) {
             return under;
         }
         let mut wanted = Truth::False;
-        let group = self.group(row);
         for requirement in &umbrella.requirements {
             // What is false changes nothing.
             if requirement.is_some_and(|test| self.is_excluded(test, group)) {
@@ -472,14 +476,14 @@ impl<'a> Chooser<'a> {
     /// The truth of the umbrella's parts for a job: what an explanation is made from.
     pub fn story(&self, umbrella: &Umbrella, job: &ClassAd) -> Story {
         let part = |test: Option<usize>| test.map(|test| self.as_target(test, job));
-        let row = Row {
+        let mut row = Row {
             job,
             my: self.screen.load(job, Role::My),
             target: Some(self.screen.load(job, Role::Target)),
+            outcomes: vec![0; self.exprs.len() * 2].into(),
         };
-        let mut outcomes = vec![0; self.exprs.len() * 2];
         Story {
-            umbrella: self.under(umbrella, &row, &mut outcomes),
+            umbrella: self.under(umbrella, &mut row),
             constraint: part(self.constraint),
             sanity: part(self.sanity),
             owner: part(self.owner_test),

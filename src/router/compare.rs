@@ -12,7 +12,7 @@ use bstr::BString;
 pub use pair::{Comparison, Met, Side};
 
 use super::translate::TranslateError;
-use super::{Choice, Chooser, Original, Route, RouteState, Translator};
+use super::{Choice, Chooser, Original, Rounds, Route, RouteState, Translator};
 use crate::classad::ClassAd;
 use crate::quirks::Quirks;
 use crate::transform::compare::{same, shrink};
@@ -73,7 +73,8 @@ impl Comparison<'_> {
             Ok(Some(umbrella)) if side.table.enabled => umbrella,
             _ => return Outcome::NotRouted,
         };
-        let Choice::Route(at) = chooser.choose(&umbrella, job, &mut states, &mut 0) else {
+        let rounds = Rounds { states: &mut states, turn: &mut 0 };
+        let Choice::Route(at) = chooser.choose(&umbrella, job, rounds) else {
             return Outcome::NotRouted;
         };
         let route = &side.table.routes[at];

@@ -26,7 +26,7 @@ pub use step::{Queue, Surroundings};
 
 use super::limits::throttle_text;
 use super::routed_job::{Outcome, RoutedJob, Routing, Shown, State, Turn};
-use super::{Choice, Chooser, Knobs};
+use super::{Choice, Chooser, Knobs, Rounds};
 use crate::classad::ClassAd;
 use crate::hook::HookType;
 use crate::job::JobId;
@@ -222,7 +222,8 @@ impl Router {
                 continue;
             }
             let Some(ad) = step.around.queue.job(id) else { continue };
-            match chooser.choose(&umbrella, &ad, &mut self.states, &mut self.turn) {
+            let rounds = Rounds { states: &mut self.states, turn: &mut self.turn };
+            match chooser.choose(&umbrella, &ad, rounds) {
                 Choice::Route(at) => {
                     let route = &self.table.routes[at];
                     let ad = ad.flattened_chain();

@@ -38,7 +38,7 @@ pub mod table;
 pub mod token;
 pub mod translate;
 
-pub use choose::{Choice, Chooser, Looked};
+pub use choose::{Choice, Chooser, Looked, Rounds};
 pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 pub use knobs::{Complaint, DEPRECATED, Knobs, When};
 pub use limits::{Full, RouteState};

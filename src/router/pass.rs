@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::choose::{Choice, Chooser, Umbrella, UmbrellaError};
+use super::choose::{Choice, Chooser, Rounds, Umbrella, UmbrellaError};
 use super::explain::{Explainer, Explanation};
 use super::knobs::Knobs;
 use super::limits::RouteState;
@@ -51,7 +51,10 @@ impl<'a> Pass<'a> {
         let full = self.knobs.max_jobs >= 0 && self.managed >= self.knobs.max_jobs;
         let choice = match &self.umbrella {
             Some(_) if full => Choice::Stopped,
-            Some(umbrella) => self.chooser.choose(umbrella, job, &mut self.states, &mut self.turn),
+            Some(umbrella) => {
+                let rounds = Rounds { states: &mut self.states, turn: &mut self.turn };
+                self.chooser.choose(umbrella, job, rounds)
+            }
             None => Choice::AllFull,
         };
         self.managed += i64::from(matches!(choice, Choice::Route(_)));

@@ -21,8 +21,8 @@ use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::choose::UmbrellaError;
 use crate::router::{
-    Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Reading, Route, RouteState, RouteTable, Subject,
-    TranslateError, Translator, When, forget_routing,
+    Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Reading, Rounds, Route, RouteState, RouteTable,
+    Subject, TranslateError, Translator, When, forget_routing,
 };
 use crate::world::World;
 use log::{Log, Steps, routes, table_text};
@@ -350,22 +350,21 @@ impl Tool<'_> {
         log.line(&told(&shown(&umbrella.text)));
         let mut turn = 0;
         for (key, job) in jobs {
-            let choice =
-                chooser.choose_logged(&umbrella, job, &mut states, &mut turn, &mut |event| match event {
-                    Looked::Candidate => {
-                        if knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs {
-                            return false;
-                        }
-                        log.line(
-                            format!("JobRouter: Checking Job src={key} against all routes\n").as_bytes(),
-                        );
-                        true
+            let is_full = knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs;
+            let rounds = Rounds { states: &mut states, turn: &mut turn };
+            let choice = chooser.choose_logged(&umbrella, job, rounds, &mut |event| match event {
+                Looked::Candidate => {
+                    if !is_full {
+                        let text = format!("JobRouter: Checking Job src={key} against all routes\n");
+                        log.line(text.as_bytes());
                     }
-                    Looked::Match(name) => {
-                        log.line(&[b"JobRouter: \tRoute Matches: ", name, b"\n"].concat());
-                        true
-                    }
-                });
+                    !is_full
+                }
+                Looked::Match(name) => {
+                    log.line(&[b"JobRouter: \tRoute Matches: ", name, b"\n"].concat());
+                    true
+                }
+            });
             let skips = "Skipping further searches for candidate jobs.";
             let text = match choice {
                 Choice::NotCandidate => continue,

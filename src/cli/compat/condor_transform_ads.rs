@@ -8,8 +8,7 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 
-use super::condor_transform_ads_apply::{FAILED, Tool, apply_all};
-use super::condor_transform_ads_together::together;
+use super::condor_transform_ads_apply::{FAILED, Tool};
 use super::condor_transform_ads_words::{Asked, USAGE, read};
 use super::configuration;
 use crate::classad::format::list::{ListForm, ListWriter};
@@ -53,14 +52,7 @@ impl Tool<'_> {
     fn run(self) -> anyhow::Result<u8> {
         if let Some(options) = &self.options.convert {
             let mut out = Vec::new();
-            let status = super::condor_transform_ads_convert::convert(
-                self.program,
-                *options,
-                self.options.convert_file.as_deref(),
-                self.world,
-                self.view,
-                &mut out,
-            );
+            let status = self.convert(*options, &mut out);
             io::stdout().write_all(&out)?;
             return Ok(status);
         }
@@ -306,7 +298,8 @@ impl Run<'_> {
                 break;
             }
             if number == 1 && threads > 1 && reader.form() == Some(Form::Long) && !reader.would_abort() {
-                return together(self.tool, &loaded.transforms, (reader, &enough), threads, &mut self.out);
+                let rest = (reader, &enough);
+                return self.tool.together(&loaded.transforms, rest, threads, &mut self.out);
             }
         }
         if reader.would_abort() {
@@ -373,7 +366,7 @@ impl Run<'_> {
                 let mut result = Ok(None);
                 self.session.each_turn(&plan, |session| {
                     let mut copy = ad.clone();
-                    result = apply_all(tool, session, &mut copy, &loaded.transforms, writer, out);
+                    result = tool.apply_all(&loaded.transforms, session, &mut copy, (writer, out));
                     matches!(result, Ok(None))
                 });
                 self.plan = Some(Turns::Plan(plan));
@@ -381,14 +374,8 @@ impl Run<'_> {
             }
             other => {
                 self.plan = other;
-                apply_all(
-                    self.tool,
-                    &mut self.session,
-                    ad,
-                    &loaded.transforms,
-                    &mut self.writer,
-                    &mut self.out,
-                )
+                let to: (_, &mut dyn Write) = (&mut self.writer, &mut self.out);
+                self.tool.apply_all(&loaded.transforms, &mut self.session, ad, to)
             }
         }
     }

@@ -49,6 +49,50 @@ impl Tool<'_> {
         session.macros.commit();
         session
     }
+
+    /// Applies all transforms to one ad and writes it; the status of the last one that failed, which does not keep the next from
+    /// being applied.
+    pub(super) fn apply_all(
+        &self,
+        transforms: &[Transform],
+        session: &mut Session<'_>,
+        ad: &mut ClassAd,
+        (writer, out): (&mut ListWriter, &mut dyn Write),
+    ) -> anyhow::Result<Option<u8>> {
+        let mut failed = None;
+        let mut observer = Verbose::new(self.program, self.options.verbose);
+        for transform in transforms {
+            let applies = session.matches(transform, ad);
+            if self.options.verbose {
+                let skipped = if applies { "" } else { "Skipped" };
+                self.program.tell(&format!("#   Transform {} {skipped}\n", transform.name));
+            }
+            if !applies {
+                continue;
+            }
+            if let Err(failure) = session.apply(transform, ad, &mut observer) {
+                let status = if failure.reason.is_too_deep() { TOO_DEEP } else { FAILED };
+                self.program.report(&report::failure(&failure, Status::Tool(status)));
+                failed = Some(status);
+            }
+        }
+        let steps = observer.take();
+        match self.out() {
+            // The steps go to standard output, wherever the ads go.
+            Some(_) => io::stdout().write_all(&steps)?,
+            None => out.write_all(&steps)?,
+        }
+        if failed.is_none() && !self.options.silent {
+            if !self.options.no_sort {
+                drop_shadowed(ad);
+            }
+            let text = writer.text(ad);
+            // The reference prints up to a NUL byte, which `SET X, 1` makes.
+            let end = memchr::memchr(0, text).unwrap_or(text.len());
+            out.write_all(&text[..end])?;
+        }
+        Ok(failed)
+    }
 }
 
 /// The status of a transform that failed.
@@ -56,51 +100,6 @@ pub(super) const FAILED: u8 = 255;
 
 /// The status where includes are nested too deep: the number of that mistake passes through to the end.
 const TOO_DEEP: u8 = 254;
-
-/// Applies all transforms to one ad and writes it; the status of the last one that failed, which does not keep the next from
-/// being applied.
-pub(super) fn apply_all(
-    tool: &Tool<'_>,
-    session: &mut Session<'_>,
-    ad: &mut ClassAd,
-    transforms: &[Transform],
-    writer: &mut ListWriter,
-    out: &mut dyn Write,
-) -> anyhow::Result<Option<u8>> {
-    let mut failed = None;
-    let mut observer = Verbose::new(tool.program, tool.options.verbose);
-    for transform in transforms {
-        let applies = session.matches(transform, ad);
-        if tool.options.verbose {
-            let skipped = if applies { "" } else { "Skipped" };
-            tool.program.tell(&format!("#   Transform {} {skipped}\n", transform.name));
-        }
-        if !applies {
-            continue;
-        }
-        if let Err(failure) = session.apply(transform, ad, &mut observer) {
-            let status = if failure.reason.is_too_deep() { TOO_DEEP } else { FAILED };
-            tool.program.report(&report::failure(&failure, Status::Tool(status)));
-            failed = Some(status);
-        }
-    }
-    let steps = observer.take();
-    match tool.out() {
-        // The steps go to standard output, wherever the ads go.
-        Some(_) => io::stdout().write_all(&steps)?,
-        None => out.write_all(&steps)?,
-    }
-    if failed.is_none() && !tool.options.silent {
-        if !tool.options.no_sort {
-            drop_shadowed(ad);
-        }
-        let text = writer.text(ad);
-        // The reference prints up to a NUL byte, which `SET X, 1` makes.
-        let end = memchr::memchr(0, text).unwrap_or(text.len());
-        out.write_all(&text[..end])?;
-    }
-    Ok(failed)
-}
 
 /// Takes out the attributes whose name up to the NUL byte that `SET X, 1` makes is another one's: the reference sorts names as
 /// C strings and keeps one of each.

@@ -5,6 +5,7 @@ use std::fs::File;
 
 use bstr::{BString, ByteSlice};
 
+use super::condor_transform_ads_apply::Tool;
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::Session as Program;
 use crate::config::{Config, LoadOptions, MacroSource, View, Who, expand};
@@ -12,80 +13,80 @@ use crate::os::read_whole;
 use crate::transform::legacy::{self, Options, Routes};
 use crate::world::World;
 
-/// Writes the converted routes to `out`; the status.
-pub(super) fn convert(
-    program: &Program,
-    mut options: Options,
-    file: Option<&OsStr>,
-    world: &dyn World,
-    view: &View<'_>,
-    out: &mut Vec<u8>,
-) -> u8 {
-    let tell = |text: String| program.say(&text);
-    let foreign = match file {
-        None => None,
-        Some(name) => {
+impl Tool<'_> {
+    /// Writes the converted routes to `out`; the status.
+    pub(super) fn convert(&self, mut options: Options, out: &mut Vec<u8>) -> u8 {
+        let mut foreign = None;
+        if let Some(name) = &self.options.convert_file {
             options.old_ce = true;
-            match summary(name, world) {
-                Ok(config) => Some(config),
+            match summary(name, self.world) {
+                Ok(config) => foreign = Some(config),
                 Err(reason) => {
-                    tell(format!("cannot read configuration summary '{}': {reason}", name.to_string_lossy()));
+                    let name = name.to_string_lossy();
+                    self.tell(&format!("cannot read configuration summary '{name}': {reason}"));
                     return 1;
                 }
             }
         }
-    };
-    let foreign_view = foreign.as_ref().map(|config| config.view(world));
-    let knobs = foreign_view.as_ref().unwrap_or(view);
-    let expanded = |name: &str| {
-        let raw = MacroSource::raw(knobs, name.as_bytes())?;
-        let text = expand::expand(&raw, knobs, world, &mut |_| {}).ok()?;
-        Some(BString::from(text.trim())).filter(|text| !text.is_empty())
-    };
-    let merge = knobs.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
-    let read_defaults = |name: &str, merge| {
-        let (ad, error) = legacy::defaults(&expanded(name).unwrap_or_default(), merge);
-        if let Some(error) = error {
-            tell(format!("{name} cannot be read to its end: {error}"));
-        }
-        ad
-    };
-    let mut defaults = read_defaults("JOB_ROUTER_DEFAULTS", merge);
-    if foreign.is_some() {
-        let generated = read_defaults("JOB_ROUTER_DEFAULTS_GENERATED", false);
-        for (name, expr) in generated.sorted() {
-            if defaults.get(name).is_some_and(|own| own == expr) {
-                defaults.remove(name);
+        let foreign_view = foreign.as_ref().map(|config| config.view(self.world));
+        let knobs = foreign_view.as_ref().unwrap_or(self.view);
+        let merge = knobs.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
+        let mut defaults = self.defaults(knobs, "JOB_ROUTER_DEFAULTS", merge);
+        if foreign.is_some() {
+            let generated = self.defaults(knobs, "JOB_ROUTER_DEFAULTS_GENERATED", false);
+            for (name, expr) in generated.sorted() {
+                if defaults.get(name).is_some_and(|own| own == expr) {
+                    defaults.remove(name);
+                }
             }
         }
-    }
-    let printer = Printer { program, defaults: &defaults, options, world };
-    // Of a summary the entries are taken as they stand there, macros unexpanded.
-    let entries = match &foreign {
-        Some(_) => knobs.raw("JOB_ROUTER_ENTRIES").map(|setting| setting.value),
-        None => expanded("JOB_ROUTER_ENTRIES"),
-    };
-    let mut names = Vec::new();
-    if let Some(entries) = entries {
+        let printer = Printer { program: self.program, defaults: &defaults, options, world: self.world };
+        let mut names = Vec::new();
         match &foreign {
-            Some(_) => printer.knobs(&entries, out, &mut names),
-            None => printer.list(&entries, "JOB_ROUTER_ENTRIES", out),
+            // Of a summary the entries are taken as they stand there, macros unexpanded.
+            Some(_) => {
+                let entries = knobs.raw("JOB_ROUTER_ENTRIES").map(|setting| setting.value);
+                entries.iter().for_each(|entries| printer.knobs(entries, out, &mut names));
+            }
+            None => {
+                let entries = self.expanded(knobs, "JOB_ROUTER_ENTRIES");
+                entries.iter().for_each(|entries| printer.list(entries, "JOB_ROUTER_ENTRIES", out));
+            }
         }
-    }
-    if let Some(path) = expanded("JOB_ROUTER_ENTRIES_FILE") {
-        if foreign.is_some() {
-            out.extend_from_slice(&[b"need JOB_ROUTER_ENTRIES_FILE ", &path[..], b"\n"].concat());
+        if let Some(path) = self.expanded(knobs, "JOB_ROUTER_ENTRIES_FILE") {
+            if foreign.is_some() {
+                out.extend_from_slice(&[b"need JOB_ROUTER_ENTRIES_FILE ", &path[..], b"\n"].concat());
+            }
+            match File::open(path.to_path_lossy()).and_then(read_whole) {
+                Ok(text) => printer.list(&text, "JOB_ROUTER_ENTRIES_FILE", out),
+                Err(error) => {
+                    self.tell(&format!("cannot open '{path}', named by JOB_ROUTER_ENTRIES_FILE: {error}"));
+                }
+            }
         }
-        match File::open(path.to_path_lossy()).and_then(read_whole) {
-            Ok(text) => printer.list(&text, "JOB_ROUTER_ENTRIES_FILE", out),
-            Err(error) => tell(format!("cannot open '{path}', named by JOB_ROUTER_ENTRIES_FILE: {error}")),
+        if foreign.is_some() && knobs.raw("JOB_ROUTER_ROUTE_NAMES").is_none() {
+            let names: Vec<&[u8]> = names.iter().map(|name: &BString| &name[..]).collect();
+            out.extend_from_slice(&[b"\nJOB_ROUTER_ROUTE_NAMES = ", &names.join(&b' ')[..], b"\n"].concat());
         }
+        0
     }
-    if foreign.is_some() && knobs.raw("JOB_ROUTER_ROUTE_NAMES").is_none() {
-        let names: Vec<&[u8]> = names.iter().map(|name: &BString| &name[..]).collect();
-        out.extend_from_slice(&[b"\nJOB_ROUTER_ROUTE_NAMES = ", &names.join(&b' ')[..], b"\n"].concat());
+
+    /// The value of a knob; none where it is empty.
+    fn expanded(&self, knobs: &View<'_>, name: &str) -> Option<BString> {
+        let raw = MacroSource::raw(knobs, name.as_bytes())?;
+        let text = expand::expand(&raw, knobs, self.world, &mut |_| {}).ok()?;
+        Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     }
-    0
+
+    /// The ad that a knob holds, laid over the built-in one with `merge`.
+    fn defaults(&self, knobs: &View<'_>, name: &str, merge: bool) -> ClassAd {
+        let text = self.expanded(knobs, name).unwrap_or_default();
+        let (ad, error) = legacy::defaults(&text, merge);
+        if let Some(error) = error {
+            self.tell(&format!("{name} cannot be read to its end: {error}"));
+        }
+        ad
+    }
 }
 
 /// A file of the form that `condor_config_val -summary` writes; only what it says itself counts.
