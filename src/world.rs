@@ -166,6 +166,13 @@ pub struct Command {
     pub output_limit: usize,
 }
 
+impl Command {
+    /// One that reads nothing, and of which a MiB is enough.
+    pub fn new(argv: Vec<BString>, timeout: Duration) -> Self {
+        Command { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: 1 << 20 }
+    }
+}
+
 /// What came of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandOutput {

@@ -58,18 +58,17 @@ impl Loader<'_> {
                 }
                 continue;
             }
-            if let Some(open) = &mut block {
-                if text.strip_prefix(b"@") == Some(&open.tag[..]) {
-                    let place = frame.place(at, open.offset);
-                    let (name, text) = (open.name.clone(), std::mem::take(&mut open.text));
-                    let is_void = open.is_void;
-                    block = None;
-                    if !is_void && let Err(error) = self.define(&name, &text, place) {
-                        let stop = self.stop_expansion(&frame, &line, error);
-                        self.go_on(self.messages.len(), stop)?;
-                    }
-                    continue;
+            if let Some(open) = block.take_if(|open| text.strip_prefix(b"@") == Some(&open.tag[..])) {
+                let place = frame.place(at, open.offset);
+                if !open.is_void
+                    && let Err(error) = self.define(&open.name, &open.text, place)
+                {
+                    let stop = self.stop_expansion(&frame, &line, error);
+                    self.go_on(self.messages.len(), stop)?;
                 }
+                continue;
+            }
+            if let Some(open) = &mut block {
                 if !open.text.is_empty() {
                     open.text.push(b'\n');
                 }

@@ -132,6 +132,23 @@ impl Loader<'_> {
     }
 
     /// The root file (`find_file`): the option, else CONDOR_CONFIG, else the usual places.
+    /// Why a name in CONDOR_CONFIG is that of no root, in the reference's words.
+    fn no_root(&self, file: &BString) -> Option<(&'static str, String)> {
+        match self.world.stat(path(file)) {
+            Ok(status) if status.kind == FileKind::Directory => {
+                Some(("File", format!("\"{file}\" is a directory.  Please specify a file.")))
+            }
+            Ok(_) => None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                (!ends_in_bar(file.as_ref())).then(|| ("File", format!("\"{file}\" does not exist.")))
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                Some(("Cannot stat file", format!("\"{file}\", errno: {errno}")))
+            }
+        }
+    }
+
     fn find_root(&mut self) -> Result<Option<BString>, Stop> {
         if let Some(file) = &self.options.file {
             self.refuse_directory(file)?;
@@ -139,30 +156,12 @@ impl Loader<'_> {
         }
         if let Some(file) = self.world.env(OsStr::new("CONDOR_CONFIG")) {
             let file = BString::from(file.into_vec());
-            if caseless::eq(&file, b"ONLY_ENV") {
-                return Ok(Some(file));
-            }
-            let variable = "File specified in CONDOR_CONFIG environment variable:";
-            match self.world.stat(path(&file)) {
-                Ok(status) if status.kind == FileKind::Directory => {
-                    self.error_line(variable);
-                    self.error_line(format!("\"{file}\" is a directory.  Please specify a file."));
-                    return Err(Stop::new(0));
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if !ends_in_bar(file.as_ref()) {
-                        self.error_line(variable);
-                        self.error_line(format!("\"{file}\" does not exist."));
-                        return Err(Stop::new(0));
-                    }
-                }
-                Err(error) => {
-                    let errno = error.raw_os_error().unwrap_or(0);
-                    self.error_line("Cannot stat file specified in CONDOR_CONFIG environment variable:");
-                    self.error_line(format!("\"{file}\", errno: {errno}"));
-                    return Err(Stop::new(0));
-                }
+            if !caseless::eq(&file, b"ONLY_ENV")
+                && let Some((about, text)) = self.no_root(&file)
+            {
+                self.error_line(format!("{about} specified in CONDOR_CONFIG environment variable:"));
+                self.error_line(text);
+                return Err(Stop::new(0));
             }
             return Ok(Some(file));
         }

@@ -52,24 +52,7 @@ pub fn routes(
     error.into_iter().for_each(&mut *note);
     let mut found = Vec::new();
     let mut add = |source: &'static str, text: &[u8], written: Option<&Written>| {
-        let mut routes = Routes::going_on(text);
-        let mut number = 0;
-        loop {
-            let start = routes.offset();
-            let Some(route) = routes.next() else { break };
-            number += 1;
-            let comments = comments(text.get(start..routes.offset()).unwrap_or_default());
-            let overrides = route.as_ref().ok().and_then(|route| {
-                let mut whole = under.clone();
-                whole.update(route);
-                Context::new(world).my(&whole).boolean("OverrideRoutingEntry")
-            });
-            let converted = match route {
-                Ok(route) => Ok(legacy::convert(&route, b"", &under, LOADABLE, world)),
-                Err(error) => Err(shown(&error, text, written)),
-            };
-            found.push(OldRoute { source, number, overrides, comments, converted });
-        }
+        found.extend(routes_of((source, text, written), &under, world));
     };
     if let Some(path) = view.text("JOB_ROUTER_ENTRIES_FILE") {
         match world.read_file(&path.to_path_lossy(), Some(LIMIT as u64)) {
@@ -93,6 +76,31 @@ pub fn routes(
         add("JOB_ROUTER_ENTRIES", &text, Written::of("JOB_ROUTER_ENTRIES", view, world).as_ref());
     }
     found
+}
+
+/// The routes of one text.
+fn routes_of(
+    (source, text, written): (&'static str, &[u8], Option<&Written>),
+    under: &ClassAd,
+    world: &dyn World,
+) -> Vec<OldRoute> {
+    let mut routes = Routes::going_on(text);
+    let mut found = Vec::new();
+    loop {
+        let start = routes.offset();
+        let Some(route) = routes.next() else { return found };
+        let comments = comments(text.get(start..routes.offset()).unwrap_or_default());
+        let overrides = route.as_ref().ok().and_then(|route| {
+            let mut whole = under.clone();
+            whole.update(route);
+            Context::new(world).my(&whole).boolean("OverrideRoutingEntry")
+        });
+        let converted = match route {
+            Ok(route) => Ok(legacy::convert(&route, b"", under, LOADABLE, world)),
+            Err(error) => Err(shown(&error, text, written)),
+        };
+        found.push(OldRoute { source, number: found.len() + 1, overrides, comments, converted });
+    }
 }
 
 /// A text as it stands in a file, around the value that was read from it.

@@ -1,5 +1,7 @@
 //! How the execution point ends: asked to, or with nothing left to do.
 
+use std::borrow::Cow;
+
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, HookRun, Shutdown, VacateReason};
 use super::single::Slot;
@@ -88,8 +90,7 @@ impl ExecutionPoint {
         if busy {
             self.idle_since = self.core.now.tick();
         }
-        let idle_over = self.idle_end().is_some_and(|at| at <= self.core.now.tick());
-        self.core.idle_over = idle_over;
+        self.core.idle_over = self.idle_end().is_some_and(|at| at <= self.core.now.tick());
         if let Some(most) = limits.max_jobs
             && self.core.jobs_accepted >= most
             && self.core.no_more_fetching.is_none()
@@ -105,23 +106,30 @@ impl ExecutionPoint {
             }
         }
         if self.core.shutdown.is_none() && self.core.spawning == 0 && !busy {
-            let fetching = self.core.fetches > 0;
-            let unable = self.core.unable.is_some();
-            let done = |slot: &Slot| {
-                let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
-                let no_use = unable && slot.held_back;
-                !asks || ((slot.out_of_work || no_use) && slot.fetching.run().is_none())
-            };
-            if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
+            if let Some(reason) = self.why_end() {
                 self.shut_down(Shutdown::Graceful, &reason);
-            } else if limits.once && self.slots.values().all(done) {
-                self.shut_down(Shutdown::Graceful, "no slot has more work (--once)");
-            } else if idle_over && !fetching {
-                self.shut_down(Shutdown::Graceful, "no work (--idle-exit)");
             }
             self.remove_gone();
         }
         self.finish();
+    }
+
+    /// Why an execution point without jobs is to end, if it is.
+    fn why_end(&self) -> Option<Cow<'static, str>> {
+        let fetching = self.core.fetches > 0;
+        let unable = self.core.unable.is_some();
+        let done = |slot: &Slot| {
+            let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+            let no_use = unable && slot.held_back;
+            !asks || ((slot.out_of_work || no_use) && slot.fetching.run().is_none())
+        };
+        if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
+            Some(reason.into())
+        } else if self.core.settings.limits.once && self.slots.values().all(done) {
+            Some("no slot has more work (--once)".into())
+        } else {
+            (self.core.idle_over && !fetching).then(|| "no work (--idle-exit)".into())
+        }
     }
 
     pub(super) fn finish(&mut self) {

@@ -168,28 +168,21 @@ pub fn fetch_verdict(
             }
             let context = Context::new(world).my(slot).target(&job);
             verdict.rank = context.real("Rank").unwrap_or(0.0);
-            let refused = if is("State", "Preempting") {
-                Some("the slot still preempts its last job".to_owned())
-            } else if context.boolean("Requirements") != Some(true) {
-                Some(why_refused(slot, &job, world))
-            } else {
-                let current = own.real("CurrentRank").unwrap_or(0.0);
-                let busy = is("State", "Claimed") && !idle_claim;
-                if busy {
-                    seen.push(Quirk::FetchedPreemptionLost);
+            let busy = is("State", "Claimed") && !idle_claim;
+            let (rank, current) = (verdict.rank, own.real("CurrentRank").unwrap_or(0.0));
+            let wanted = context.boolean("Requirements") == Some(true);
+            let refused = match is("State", "Preempting") {
+                true => Some("the slot still preempts its last job".to_owned()),
+                false if !wanted => Some(why_refused(slot, &job, world)),
+                false => {
+                    seen.extend(busy.then_some(Quirk::FetchedPreemptionLost));
+                    (busy && rank <= current)
+                        .then(|| format!("its rank {rank} is not higher than {current}, the running job's"))
                 }
-                (busy && verdict.rank <= current).then(|| {
-                    let rank = verdict.rank;
-                    format!("its rank {rank} is not higher than {current}, the running job's")
-                })
             };
             verdict.decision = match &refused {
                 Some(_) => FetchDecision::Rejected,
-                None if seen.contains(&Quirk::FetchedPreemptionLost)
-                    && quirks.has(Quirk::FetchedPreemptionLost) =>
-                {
-                    FetchDecision::AcceptedLost
-                }
+                None if busy && quirks.has(Quirk::FetchedPreemptionLost) => FetchDecision::AcceptedLost,
                 None => FetchDecision::Accepted,
             };
             verdict.ends_idle_claim = idle_claim && refused.is_some();

@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
-use super::interface::{Action, VacateReason};
+use super::interface::{Action, SlotKey, VacateReason};
 use super::sleep_state::SleepState;
 use crate::quirks::Quirk;
 
@@ -33,6 +33,32 @@ impl ExecutionPoint {
         of_slots.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
+    /// Why the machine does not sleep though all slots agree to that state.
+    fn stays_awake(&mut self, state: SleepState, first: SlotKey) -> Option<String> {
+        let power = &self.core.settings.power;
+        let name = state.name();
+        if power.states.supported.is_empty() {
+            return Some(format!(
+                "HIBERNATE asks for {name}: this machine has no sleep state that is known here"
+            ));
+        }
+        if !power.wakeable && !power.unwakeable {
+            return Some(format!(
+                "HIBERNATE asks for {name}: its network adapter cannot wake this machine (see WakeOnLanEnabledFlags), so that it stays awake; \
+                 HIBERNATION_OVERRIDE_WOL = True lets it sleep all the same"
+            ));
+        }
+        let (known, allowed) = (power.states.supported.contains(&state), power.allowed);
+        if !known && !self.core.has(Quirk::HibernatePause, first) {
+            return Some(format!(
+                "HIBERNATE asks for {name}, which this machine does not know: it stays awake"
+            ));
+        }
+        (!allowed).then(|| {
+            format!("HIBERNATE of all slots asks for {name}: a pool's machine would sleep now; here --allow-hibernate lets it")
+        })
+    }
+
     /// Looks whether the machine is to sleep, and ends all jobs if so.
     pub(super) fn check_power(&mut self) {
         self.core.start_power();
@@ -43,34 +69,12 @@ impl ExecutionPoint {
             self.core.power.told = None;
             return;
         };
-        let power = &self.core.settings.power;
         let name = state.name();
-        if power.states.supported.is_empty() {
-            let reason =
-                format!("HIBERNATE asks for {name}: this machine has no sleep state that is known here");
-            return self.core.power_refused(reason);
-        }
-        if !power.wakeable && !power.unwakeable {
-            let reason = format!(
-                "HIBERNATE asks for {name}: its network adapter cannot wake this machine (see WakeOnLanEnabledFlags), so that it stays awake; \
-                 HIBERNATION_OVERRIDE_WOL = True lets it sleep all the same"
-            );
-            return self.core.power_refused(reason);
-        }
-        let known = power.states.supported.contains(&state);
-        let allowed = power.allowed;
         let Some(first) = self.slots.keys().next() else { return };
-        if !known && !self.core.has(Quirk::HibernatePause, first) {
-            let reason =
-                format!("HIBERNATE asks for {name}, which this machine does not know: it stays awake");
+        if let Some(reason) = self.stays_awake(state, first) {
             return self.core.power_refused(reason);
         }
-        if !allowed {
-            let reason = format!(
-                "HIBERNATE of all slots asks for {name}: a pool's machine would sleep now; here --allow-hibernate lets it"
-            );
-            return self.core.power_refused(reason);
-        }
+        let known = self.core.settings.power.states.supported.contains(&state);
         self.core.power.told = None;
         self.core.warn(
             None,

@@ -55,8 +55,6 @@ pub fn job(
 ) -> Result<JobProcess, StartFailure> {
     let (ad, settings, world) = (about.ad, about.settings, about.world);
     let context = || Context::new(world).my(ad);
-    // What is found out when the standard files have been opened; the first counts.
-    let mut late = None;
     let Some(command) = context().string(attr::CMD) else {
         return Err(StartFailure::silent("Cmd not found in JobAd.  Aborting StartJob."));
     };
@@ -78,14 +76,7 @@ pub fn job(
     })?);
     let environment = about.job_environment(own)?;
     let files = standard_files(about);
-    let nice = match settings.renice.as_ref().map(|expression| renice(ad, expression, world)) {
-        Some(Ok(nice)) => nice,
-        Some(Err(failure)) => {
-            late = Some(failure);
-            0
-        }
-        None => 0,
-    };
+    let nice = settings.renice.as_ref().map_or(Ok(0), |expression| renice(ad, expression, world));
     Ok(JobProcess {
         arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
         program: executable(&command, about.scratch),
@@ -94,11 +85,12 @@ pub fn job(
         environment: environment.entries(),
         cwd: about.scratch.join(path(&about.job.iwd)),
         files,
-        nice,
+        // What is found out when the standard files have been opened; the first counts.
+        failures: nice.clone().err().into_iter().collect(),
+        nice: nice.unwrap_or(0),
         limits: limits(about),
         mounts,
         session: if settings.process_groups { Session::Own } else { Session::Inherit },
-        failures: late.into_iter().collect(),
         ..JobProcess::default()
     })
 }

@@ -2,6 +2,7 @@
 //! (`SubmitForeachArgs::parse_queue_args`, `MacroStreamXFormSource::parse_iterate_args`).
 
 use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashSet;
 
 use super::glob::{self, Matching};
 use crate::config::lines::LogicalLines;
@@ -134,21 +135,15 @@ pub fn read_items(
         ItemSource::Line => {}
         ItemSource::FollowingLines => {
             let mut reader = LogicalLines::new(rest);
-            let mut closed = false;
-            while let Some(item) = reader.next_line() {
+            loop {
+                let item = reader.next_line().ok_or(IterateError::NoClosingBrace(line))?;
                 match item.text.first() {
                     Some(b'#') => {}
-                    Some(b')') => {
-                        closed = true;
-                        break;
-                    }
+                    Some(b')') => break,
                     _ => take(&item.text),
                 }
             }
             consumed = reader.offset();
-            if !closed {
-                return Err(IterateError::NoClosingBrace(line));
-            }
         }
         ItemSource::StandardInput => stdin()
             .map_err(|error| IterateError::StandardInput(error.to_string()))?
@@ -168,13 +163,9 @@ pub fn read_items(
         }
     }
     if let Foreach::Matching(kind) = arguments.foreach {
-        let mut found: Vec<BString> = Vec::new();
-        for pattern in &items {
-            let names = glob::expand(pattern, kind, world);
-            let fresh: Vec<_> = names.into_iter().filter(|name| !found.contains(name)).collect();
-            found.extend(fresh);
-        }
-        items = found;
+        let mut seen = FxHashSet::default();
+        let found = items.iter().flat_map(|pattern| glob::expand(pattern, kind, world));
+        items = found.filter(|name| seen.insert(name.clone())).collect();
     }
     Ok((items, consumed))
 }

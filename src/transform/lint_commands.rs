@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::command::{Attribute, Command, CommandError, Keyword, command_hint};
+use super::command::{Attribute, Command, CommandError, Keyword, Pattern, command_hint};
 use super::lint_finding::{Lint, find_scope};
 use super::pattern;
 use super::rules::Line;
@@ -51,27 +51,7 @@ impl Lint<'_> {
         match &command.attribute {
             None => {}
             Some(Attribute::Pattern(found)) => {
-                let at = (command.attribute_at, command.attribute_at + found.regex.len() + 2);
-                match pattern::compile(found) {
-                    Err(error) => {
-                        let message = format!("{error}; the statement is ignored");
-                        let fix = "correct the regular expression";
-                        self.warn("regex", (line, at), message, fix);
-                    }
-                    Ok(regex) if command.keyword != Keyword::Delete => {
-                        self.groups(line, command, regex.groups());
-                    }
-                    Ok(_) => {}
-                }
-                if found.anchored {
-                    let message = "the flag 'g' does not repeat anything, in 25.14 it makes the pattern match at the start of a name only";
-                    let fix = "write '^' where that is meant, and leave the 'g' out: every attribute that matches is taken";
-                    self.warn("regex", (line, at), message, fix);
-                }
-                if found.regex.ends_with(b"\\") {
-                    let message = "'\\/' does not escape, the pattern ends at its slash";
-                    self.warn("regex", (line, at), message, "write '.' or '\\x2f' for a slash");
-                }
+                self.pattern(line, command, found);
                 self.written.clear();
             }
             Some(Attribute::Name { name, trailing }) => {
@@ -136,6 +116,28 @@ impl Lint<'_> {
                 "use letters, digits and '_'"
             };
             self.warn("name", place, message, fix);
+        }
+    }
+
+    fn pattern(&mut self, line: &Line, command: &Command, found: &Pattern) {
+        let place = (line, (command.attribute_at, command.attribute_at + found.regex.len() + 2));
+        match pattern::compile(found) {
+            Err(error) => {
+                let message = format!("{error}; the statement is ignored");
+                self.warn("regex", place, message, "correct the regular expression");
+            }
+            Ok(regex) if command.keyword != Keyword::Delete => self.groups(line, command, regex.groups()),
+            Ok(_) => {}
+        }
+        if found.anchored {
+            let message = "the flag 'g' does not repeat anything, in 25.14 it makes the pattern match at the start of a name only";
+            let fix =
+                "write '^' where that is meant, and leave the 'g' out: every attribute that matches is taken";
+            self.warn("regex", place, message, fix);
+        }
+        if found.regex.ends_with(b"\\") {
+            let message = "'\\/' does not escape, the pattern ends at its slash";
+            self.warn("regex", place, message, "write '.' or '\\x2f' for a slash");
         }
     }
 

@@ -38,8 +38,8 @@ pub(super) fn attributes(cli: &Cli) -> Vec<AttrName> {
     lists.flat_map(|list| crate::text::list::split(list.as_bytes()).map(AttrName::from)).collect()
 }
 
-/// The columns of `-af` and `-format` in the order in which they were typed.
-pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
+/// The words of each -autoformat (true) and -format, in their order on the command line.
+fn groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     let mut groups: Vec<(usize, bool, Vec<&OsString>)> = Vec::new();
     for (id, is_auto) in [("autoformat", true), ("format", false)] {
         let mut indices = matches.indices_of(id).into_iter().flatten();
@@ -50,11 +50,16 @@ pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMa
         }
     }
     groups.sort_by_key(|(place, ..)| *place);
+    groups
+}
+
+/// The columns of `-af` and `-format` in the order in which they were typed.
+pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
     let mut mask = PrintMask::default();
     if let Some(text) = &cli.columns.undefined {
         mask.set_undefined(text.as_bytes());
     }
-    for (_, is_auto, words) in groups {
+    for (_, is_auto, words) in groups(matches) {
         let mut words = words.into_iter().map(|word| word.as_bytes());
         let made = if is_auto {
             let mut words = words.peekable();

@@ -197,23 +197,18 @@ impl Tool<'_> {
         log.line(b"Destination schedd (SCHEDD2) not configured, using source schedd as destination also\n");
         complain(When::BeforeRoutes, log);
         let table = self.table(&knobs, log);
+        // With routing disabled the router reads no further than its routes.
         if table.enabled {
             complain(When::AfterRoutes, log);
-        }
-        // With routing disabled the router reads no further than its routes.
-        if table.enabled && knobs.name.is_empty() {
-            self.program.tell("ERROR \"JOB_ROUTER_NAME must not be empty\"\n");
-            log.flush()?;
-            return Ok(4);
-        }
-        if table.enabled {
-            let (name, pool) = &knobs.destination_schedd;
-            if !name.is_empty() {
-                log.line(format!("Routing jobs to schedd {name} in pool {pool}\n").as_bytes());
+            if knobs.name.is_empty() {
+                self.program.tell("ERROR \"JOB_ROUTER_NAME must not be empty\"\n");
+                log.flush()?;
+                return Ok(4);
             }
-            let (name, pool) = &knobs.source_schedd;
-            if !name.is_empty() {
-                log.line(format!("Routing jobs from schedd {name} in pool {pool}\n").as_bytes());
+            for (way, (name, pool)) in [("to", &knobs.destination_schedd), ("from", &knobs.source_schedd)] {
+                if !name.is_empty() {
+                    log.line(format!("Routing jobs {way} schedd {name} in pool {pool}\n").as_bytes());
+                }
             }
         }
         log.silent = false;

@@ -82,24 +82,8 @@ impl List<'_> {
         out.extend_from_slice(fitting(heading.as_bytes(), self.columns));
         out.push(b'\n');
         for row in &rows {
-            let cell = |text: &BString, width: usize| {
-                let text = text.to_str_lossy();
-                let cut: String = text.chars().take(width).collect();
-                format!("{cut:<width$}")
-            };
-            let mut line = format!(
-                "{} {} {:>12}",
-                cell(&row.owner, widths.owner),
-                cell(&row.batch, widths.batch),
-                row.submitted.map(|at| date(at, self.world)).unwrap_or_default()
-            );
-            let mut counts = vec![row.done, row.running, row.idle];
-            counts.extend(held.then_some(row.held));
-            counts.push(row.total);
-            for count in counts {
-                line.push_str(&if count > 0 { format!(" {count:6}") } else { "      _".to_owned() });
-            }
-            line.push_str(&format!(" {}", row.ids()));
+            let submitted = row.submitted.map(|at| date(at, self.world)).unwrap_or_default();
+            let line = row.line(&widths, &submitted, held);
             out.extend_from_slice(fitting(line.as_bytes(), self.columns));
             out.push(b'\n');
         }
@@ -226,6 +210,24 @@ impl Row {
         }
         self.first = Some(self.first.map_or(job.id, |first| first.min(job.id)));
         self.last = Some(self.last.map_or(job.id, |last| last.max(job.id)));
+    }
+
+    /// Its line; `held`: the list tells how many are.
+    fn line(&self, widths: &Widths, submitted: &str, held: bool) -> String {
+        let cell = |text: &BString, width: usize| {
+            let text = text.to_str_lossy();
+            let cut: String = text.chars().take(width).collect();
+            format!("{cut:<width$}")
+        };
+        let (owner, batch) = (cell(&self.owner, widths.owner), cell(&self.batch, widths.batch));
+        let mut line = format!("{owner} {batch} {submitted:>12}");
+        let mut counts = vec![self.done, self.running, self.idle];
+        counts.extend(held.then_some(self.held));
+        counts.push(self.total);
+        for count in counts {
+            line.push_str(&if count > 0 { format!(" {count:6}") } else { "      _".to_owned() });
+        }
+        format!("{line} {}", self.ids())
     }
 
     /// The ids; those of a DAG are not known.

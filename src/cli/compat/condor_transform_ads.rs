@@ -254,23 +254,29 @@ struct Run<'a> {
     opened: bool,
 }
 
+/// One input; of standard input what the rules have left.
+fn opened<'e>(
+    name: &OsStr,
+    loaded: &mut Loaded,
+    enough: &'e Enough,
+) -> io::Result<Box<dyn Read + Send + 'e>> {
+    Ok(match loaded.stdin.take_if(|_| name == "-") {
+        Some(rest) => Box::new(io::Cursor::new(rest)),
+        None if name == "-" => Box::new(Until::new(io::stdin(), enough)),
+        None => Box::new(Until::new(File::open(name)?, enough)),
+    })
+}
+
 impl Run<'_> {
     /// Transforms the ads of one input; its status.
     fn input(&mut self, name: &OsStr, form: Option<Form>, loaded: &mut Loaded) -> anyhow::Result<u8> {
         let shown = name.to_string_lossy();
         let enough = Enough::new();
-        let read: Box<dyn Read + Send> = if name == "-" {
-            match loaded.stdin.take() {
-                Some(rest) => Box::new(io::Cursor::new(rest)),
-                None => Box::new(Until::new(io::stdin(), &enough)),
-            }
-        } else {
-            match File::open(name) {
-                Ok(file) => Box::new(Until::new(file, &enough)),
-                Err(error) => {
-                    self.tool.tell(&format!("cannot open file of ads '{shown}': {error}"));
-                    return Ok(0);
-                }
+        let read = match opened(name, loaded, &enough) {
+            Ok(read) => read,
+            Err(error) => {
+                self.tool.tell(&format!("cannot open file of ads '{shown}': {error}"));
+                return Ok(0);
             }
         };
         self.opened = true;

@@ -30,16 +30,7 @@ impl Tool<'_> {
         }
         let foreign_view = foreign.as_ref().map(|config| config.view(self.world));
         let knobs = foreign_view.as_ref().unwrap_or(self.view);
-        let merge = knobs.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
-        let mut defaults = self.defaults(knobs, "JOB_ROUTER_DEFAULTS", merge);
-        if foreign.is_some() {
-            let generated = self.defaults(knobs, "JOB_ROUTER_DEFAULTS_GENERATED", false);
-            for (name, expr) in generated.sorted() {
-                if defaults.get(name).is_some_and(|own| own == expr) {
-                    defaults.remove(name);
-                }
-            }
-        }
+        let defaults = self.defaults(knobs, foreign.is_some());
         let printer = Printer { program: self.program, defaults: &defaults, options, world: self.world };
         let mut names = Vec::new();
         match &foreign {
@@ -78,14 +69,25 @@ impl Tool<'_> {
         Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     }
 
-    /// The ad that a knob holds, laid over the built-in one with `merge`.
-    fn defaults(&self, knobs: &View<'_>, name: &str, merge: bool) -> ClassAd {
-        let text = self.expanded(knobs, name).unwrap_or_default();
-        let (ad, error) = legacy::defaults(&text, merge);
-        if let Some(error) = error {
-            self.tell(&format!("{name} cannot be read to its end: {error}"));
+    /// What routes are laid over; of a summary without what was generated.
+    fn defaults(&self, knobs: &View<'_>, is_summary: bool) -> ClassAd {
+        let read = |name: &str, merge| {
+            let (ad, error) = legacy::defaults(&self.expanded(knobs, name).unwrap_or_default(), merge);
+            if let Some(error) = error {
+                self.tell(&format!("{name} cannot be read to its end: {error}"));
+            }
+            ad
+        };
+        let merge = knobs.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
+        let mut defaults = read("JOB_ROUTER_DEFAULTS", merge);
+        if is_summary {
+            for (name, expr) in read("JOB_ROUTER_DEFAULTS_GENERATED", false).sorted() {
+                if defaults.get(name).is_some_and(|own| own == expr) {
+                    defaults.remove(name);
+                }
+            }
         }
-        ad
+        defaults
     }
 }
 

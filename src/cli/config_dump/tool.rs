@@ -213,6 +213,11 @@ impl Reader<'_> {
                 return Some(code);
             }
         }
+        self.answer_of_account(world)
+    }
+
+    /// What -owner and -tilde answer, and the status.
+    fn answer_of_account(&mut self, world: &dyn World) -> Option<u8> {
         if self.owner {
             // Without root's rights the daemons would run as the caller.
             let uid = world.effective_uid();

@@ -21,31 +21,30 @@ pub(super) struct InitArgs {
     pub kind: Option<String>,
 }
 
+/// The type that a name tells: the first that it has the word of.
+fn kind_of(name: &str) -> Option<&'static str> {
+    let cron = if name.contains("schedd") { "schedd-cron" } else { "startd-cron" };
+    let kinds = [
+        ("shadow", "shadow-prepare"),
+        ("before", "prepare-before-transfer"),
+        ("prepare", "prepare"),
+        ("translate", "translate"),
+        ("finalize", "finalize"),
+        ("cleanup", "cleanup"),
+        ("fetch", "fetch"),
+        ("reply", "reply"),
+        ("evict", "evict"),
+        ("cron", cron),
+        ("exit", "exit"),
+        ("update", "update"),
+    ];
+    kinds.into_iter().find(|(word, _)| name.contains(word)).map(|(_, kind)| kind)
+}
+
 /// Prints a first suite for a hook.
 pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
     let name = args.hook.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let guess = || {
-        let words =
-            ["shadow", "before", "prepare", "translate", "finalize", "cleanup", "fetch", "reply", "evict"];
-        let kinds = [
-            "shadow-prepare",
-            "prepare-before-transfer",
-            "prepare",
-            "translate",
-            "finalize",
-            "cleanup",
-            "fetch",
-            "reply",
-            "evict",
-        ];
-        let found = words.iter().position(|word| name.contains(word)).map(|at| kinds[at]);
-        let cron = if name.contains("schedd") { "schedd-cron" } else { "startd-cron" };
-        found
-            .or_else(|| name.contains("cron").then_some(cron))
-            .or_else(|| name.contains("exit").then_some("exit"))
-            .or_else(|| name.contains("update").then_some("update"))
-    };
-    let Some(kind) = args.kind.as_deref().or_else(guess) else {
+    let Some(kind) = args.kind.as_deref().or_else(|| kind_of(&name)) else {
         let message = format!("the name of '{}' does not tell its type", args.hook.display());
         return Err(Problem::usage(message).hint("--type prepare says it").into());
     };

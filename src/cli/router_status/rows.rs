@@ -1,7 +1,7 @@
 //! Sources and copies of a queue brought together, with the state of each pair.
 
 use bstr::BString;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::classad::{ClassAd, Context};
 use crate::job::{JobId, JobStatus};
@@ -64,22 +64,46 @@ pub(super) fn letter(status: i64) -> String {
     }
 }
 
+impl Row {
+    /// What the ad itself tells.
+    fn of(ad: &ClassAd, world: &dyn World) -> Row {
+        let context = Context::new(world).my(ad);
+        let string = |name: &str| context.string(name).unwrap_or_default();
+        Row {
+            copy: None,
+            source: JobId::parse_key(&string("RoutedFromJobId")),
+            route: string("RouteName"),
+            owner: string("Owner"),
+            resource: string("GridResource"),
+            status: context.int("JobStatus").unwrap_or(0),
+            state: "",
+            age: None,
+            hold_reason: string("HoldReason"),
+            trouble: None,
+            ad: ClassAd::new(),
+        }
+    }
+}
+
 /// A past job's row: it is as it left the queue.
 pub(super) fn of_past(ad: &ClassAd, world: &dyn World) -> Row {
     let context = Context::new(world).my(ad);
-    let string = |name: &str| context.string(name).unwrap_or_default();
-    Row {
-        copy: None,
-        source: JobId::parse_key(&string("RoutedFromJobId")),
-        route: context.string("RouteName").unwrap_or_else(|| string("RoutedFromRoute")),
-        owner: string("Owner"),
-        resource: string("GridResource"),
-        status: context.int("JobStatus").unwrap_or(0),
-        state: "",
-        age: None,
-        hold_reason: BString::default(),
-        trouble: None,
-        ad: ClassAd::new(),
+    let route = context.string("RouteName").or_else(|| context.string("RoutedFromRoute"));
+    Row { route: route.unwrap_or_default(), hold_reason: BString::default(), ..Row::of(ad, world) }
+}
+
+/// The state of a copy. `waited`: it has been there for too long.
+fn of_copy(ad: &ClassAd, status: i64, waited: bool) -> (&'static str, Option<Trouble>) {
+    match status {
+        JobStatus::IDLE => ("idle", None),
+        JobStatus::RUNNING => ("running", None),
+        JobStatus::REMOVED => ("removed", None),
+        JobStatus::COMPLETED if ad.literal("LeaveJobInQueue").is_some() => ("finalized", None),
+        JobStatus::COMPLETED => ("finished", waited.then_some(Trouble::NotFinalized)),
+        JobStatus::HELD => ("held", Some(Trouble::Held)),
+        JobStatus::TRANSFERRING_OUTPUT => ("output", None),
+        JobStatus::SUSPENDED => ("suspended", None),
+        _ => ("unknown", None),
     }
 }
 
@@ -95,10 +119,10 @@ pub(super) fn rows(
     let string = |ad: &ClassAd, name: &str| Context::new(world).my(ad).string(name).unwrap_or_default();
     let int = |ad: &ClassAd, name: &str| Context::new(world).my(ad).int(name);
     let known: FxHashSet<JobId> = sources.as_ref().unwrap_or(&jobs).iter().map(|(id, _)| *id).collect();
-    let copied: FxHashMap<JobId, ()> = jobs
+    let copied: FxHashSet<JobId> = jobs
         .iter()
         .filter(|(_, ad)| ad.contains("RoutedBy"))
-        .filter_map(|(_, ad)| Some((JobId::parse_key(&string(ad, "RoutedFromJobId"))?, ())))
+        .filter_map(|(_, ad)| JobId::parse_key(&string(ad, "RoutedFromJobId")))
         .collect();
     let mut rows = Vec::new();
     let one_queue = sources.is_none();
@@ -109,47 +133,28 @@ pub(super) fn rows(
         let age = int(&ad, "EnteredCurrentStatus").or_else(|| int(&ad, "QDate")).map(|since| now - since);
         let waited = age.is_some_and(|age| age > patience);
         let status = int(&ad, "JobStatus").unwrap_or(0);
-        let common = |copy, source, state, trouble, ad: ClassAd| Row {
-            copy,
-            source,
-            route: string(&ad, "RouteName"),
-            owner: string(&ad, "Owner"),
-            resource: string(&ad, "GridResource"),
-            status,
-            state,
-            age,
-            hold_reason: string(&ad, "HoldReason"),
-            trouble,
-            ad,
+        let row = |copy, source, (state, trouble), ad: ClassAd| {
+            let own = Row::of(&ad, world);
+            Row { copy, source, state, age, trouble, ad, ..own }
         };
         if ad.contains("RouteName") {
             if !is_copy {
                 continue;
             }
             let source = JobId::parse_key(&string(&ad, "RoutedFromJobId"));
-            let known = source.is_some_and(|source| known.contains(&source));
-            let released = ad.literal("LeaveJobInQueue").is_some();
-            let (state, trouble) = match status {
-                _ if source.is_some() && !known => ("orphan", Some(Trouble::Orphan)),
-                JobStatus::IDLE => ("idle", None),
-                JobStatus::RUNNING => ("running", None),
-                JobStatus::REMOVED => ("removed", None),
-                JobStatus::COMPLETED if released => ("finalized", None),
-                JobStatus::COMPLETED => ("finished", waited.then_some(Trouble::NotFinalized)),
-                JobStatus::HELD => ("held", Some(Trouble::Held)),
-                JobStatus::TRANSFERRING_OUTPUT => ("output", None),
-                JobStatus::SUSPENDED => ("suspended", None),
-                _ => ("unknown", None),
+            let state = match source.is_some_and(|source| !known.contains(&source)) {
+                true => ("orphan", Some(Trouble::Orphan)),
+                false => of_copy(&ad, status, waited),
             };
-            rows.push(common(Some(id), source, state, trouble, ad));
-        } else if is_source && string(&ad, "Managed") == "External" && !copied.contains_key(&id) {
+            rows.push(row(Some(id), source, state, ad));
+        } else if is_source && string(&ad, "Managed") == "External" && !copied.contains(&id) {
             let named = JobId::parse_key(&string(&ad, "RoutedToJobId"));
-            let (state, trouble) = match (named, status) {
+            let state = match (named, status) {
                 (_, JobStatus::COMPLETED) => ("finished", None),
                 (Some(_), _) => ("copy gone", Some(Trouble::CopyGone)),
                 (None, _) => ("claimed", waited.then_some(Trouble::Stuck)),
             };
-            rows.push(common(None, Some(id), state, trouble, ad));
+            rows.push(row(None, Some(id), state, ad));
         }
     }
     rows.sort_by_key(|row| (row.copy.is_none(), row.copy, row.source));

@@ -12,6 +12,7 @@ use crate::cli::common::{
     ConfigOptions, EventsTo, Problem, QuirksOptions, Session as Program, Status, events_to, seconds,
     standard_error, with_events,
 };
+use crate::config::View;
 use crate::config::not_done::NotDone;
 use crate::os::RealWorld;
 use crate::router::Router;
@@ -57,6 +58,22 @@ pub(super) struct Arguments {
     quirks: QuirksOptions,
 }
 
+/// Says what is configured and will not be done.
+fn warn(arguments: &Arguments, view: &View<'_>, program: &Program) {
+    for line in NotDone::of(view).lines(view, &["router"]) {
+        program.warn(&line);
+    }
+    const SECOND: [&str; 3] =
+        ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_SPOOL", "JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG"];
+    let second = SECOND.iter().find(|name| view.is_defined(name));
+    if let (Some(name), None, None) = (second, &arguments.copies, &arguments.submit) {
+        program.warn(&format!(
+            "{name} names a second queue: without '--copies DIR' copies go into '{}' too",
+            arguments.queue.display()
+        ));
+    }
+}
+
 /// Carries it out.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
@@ -70,18 +87,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     }
     let world = world.strict(setup.config.is_strict());
     let view = setup.config.view(&world);
-    for line in NotDone::of(&view).lines(&view, &["router"]) {
-        program.warn(&line);
-    }
-    const SECOND: [&str; 3] =
-        ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_SPOOL", "JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG"];
-    let second = SECOND.iter().find(|name| view.is_defined(name));
-    if let (Some(name), None, None) = (second, &arguments.copies, &arguments.submit) {
-        program.warn(&format!(
-            "{name} names a second queue: without '--copies DIR' copies go into '{}' too",
-            arguments.queue.display()
-        ));
-    }
+    warn(arguments, &view, program);
     let submit = arguments
         .submit
         .as_ref()
@@ -115,16 +121,18 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         Ok(()) => stop,
         Err(error) => stop.reason(error.to_string()),
     });
-    match ended {
-        Ok(()) => Ok(with_events(events.into_inner(), Status::Done)),
-        Err(RunError::Directory { path, source }) => {
+    ended.map(|()| with_events(events.into_inner(), Status::Done)).map_err(problem)
+}
+
+fn problem(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Directory { path, source } => {
             let problem = Problem::unreadable(format!("cannot use '{}'", path.display()));
-            Err(anyhow::Error::new(source).context(problem))
+            anyhow::Error::new(source).context(problem)
         }
-        Err(RunError::Locked(path)) => {
-            let problem = Problem::unreadable(format!("another router works in '{}'", path.display()));
-            Err(problem.into())
+        RunError::Locked(path) => {
+            Problem::unreadable(format!("another router works in '{}'", path.display())).into()
         }
-        Err(error) => Err(error.into()),
+        error => error.into(),
     }
 }

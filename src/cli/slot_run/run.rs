@@ -127,13 +127,17 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
     let outcome = run_live(machine, options, Measure::new(InputDevices::read(&view)), events);
     drop(private);
-    outcome.map_err(|error| match error {
+    outcome.map_err(problem)
+}
+
+fn problem(error: RunError) -> anyhow::Error {
+    match error {
         RunError::Listen(path, cause) => {
             let what = format!("cannot listen at '{}'", path.display());
             Problem::unreadable(what).caused_by(cause).into()
         }
         RunError::Reactor(_) => error.into(),
-    })
+    }
 }
 
 /// What is asked for and will not be done, or leads nowhere.

@@ -1,6 +1,6 @@
 //! `--events-of FILE`: a job's log, in whatever form, as ads.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -14,6 +14,20 @@ use crate::cli::common::{AdFormat, Output, Problem, Session, Status, malformed, 
 use crate::text::calendar::Civil;
 use crate::user_log::{EventReader, ReadError};
 use crate::world::World;
+
+/// The form of ads that a log begins like; none for text.
+fn form(input: &mut impl BufRead) -> io::Result<Option<Form>> {
+    loop {
+        let start = input.fill_buf()?;
+        let blank = start.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        match start.get(blank) {
+            Some(b'<') => return Ok(Some(Form::Xml)),
+            Some(b'{' | b'[') => return Ok(Some(Form::Json)),
+            None if blank > 0 => input.consume(blank),
+            Some(_) | None => return Ok(None),
+        }
+    }
+}
 
 /// Prints the events of the log as ads; 1 where some of it is no event.
 pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Result<Status> {
@@ -29,18 +43,7 @@ pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Re
     let unreadable = || Problem::cannot_read(&name);
     let mut printer = Printer { output, format: cli.output.format().unwrap_or_default(), count: 0 };
     let mut bad = 0u64;
-    let form = loop {
-        let start = input.fill_buf().with_context(unreadable)?;
-        let blank = start.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        match start.get(blank) {
-            Some(b'<') => break Some(Form::Xml),
-            Some(b'{' | b'[') => break Some(Form::Json),
-            Some(_) => break None,
-            None if start.is_empty() => break None,
-            None => input.consume(blank),
-        }
-    };
-    let printed = match form {
+    let printed = match form(&mut input).with_context(unreadable)? {
         Some(form) => {
             let mut reader = AdReader::new(input, Some(form));
             loop {

@@ -15,6 +15,7 @@ use crate::cli::common::{
     QuirksOptions, command, normalise,
 };
 use crate::shadow::Until;
+use crate::starter::not_done::With;
 use crate::text::arguments;
 
 pub(super) const NAME: &str = "htc-starter-run";
@@ -55,6 +56,17 @@ pub(super) enum As {
     Local,
     /// Schedd and shadow too: transfer, policy, the job's log
     Shadow,
+}
+
+impl As {
+    /// Who is there besides the starter.
+    pub(super) fn with(self) -> With {
+        match self {
+            As::Fetched => With::Nobody,
+            As::Local => With::Schedd,
+            As::Shadow => With::Shadow,
+        }
+    }
 }
 
 /// `--until`.

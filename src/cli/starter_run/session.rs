@@ -14,7 +14,7 @@ use super::configuration::load;
 use super::control;
 use super::forms::listed;
 use super::job_ad;
-use super::options::{As, PRIVATE, is_dash, leading_number};
+use super::options::{PRIVATE, is_dash, leading_number};
 use super::run::{Run, keep};
 use super::spool::Spool;
 use crate::classad::format::long;
@@ -51,8 +51,9 @@ impl Run<'_> {
         let job = &cli.job;
         self.check_ids()?;
         self.check_standard_files()?;
-        if let Some(private) = std::env::var_os(PRIVATE)
-            && !take(Path::new(&private)).context("cannot take the job over from the slot runner")?
+        let private = std::env::var_os(PRIVATE).map(PathBuf::from);
+        if let Some(private) = &private
+            && !take(private).context("cannot take the job over from the slot runner")?
         {
             return Err(anyhow::anyhow!("the slot runner that handed the job over is gone: it is not run"));
         }
@@ -64,15 +65,10 @@ impl Run<'_> {
         condor_ids(&view, &world).map_err(|error| Problem::unreadable(error.to_string()))?;
         let overrides = self.overrides();
         let ad = self.whole_ad(&overrides, &view, session)?;
-        let private = std::env::var_os(PRIVATE).map(PathBuf::from);
         let bytes = |text: &Option<OsString>| text.clone().map(|text| BString::from(text.into_vec()));
         let mut stream = self.stream(session)?;
         let machine_ad = self.machine(private.as_deref(), Dialect::of(&world), session)?;
-        let with = match job.played_as {
-            As::Fetched => With::Nobody,
-            As::Local => With::Schedd,
-            As::Shadow => With::Shadow,
-        };
+        let with = job.played_as.with();
         let spool = (with == With::Shadow && !job.dry_run).then(Spool::new).transpose()?;
         let log = self.log_file()?;
         let words = ["htc-starter-run", "--carry"].map(BString::from).to_vec();

@@ -237,28 +237,19 @@ fn members(subject: &Subject<'_>, family: &Family, findings: &mut Vec<Finding>) 
             named.extend(names);
             continue;
         };
-        let mut seen: Vec<&BString> = Vec::new();
-        for name in &names {
+        for (at, name) in names.iter().enumerate() {
+            let is_again = names[..at].iter().any(|before| caseless::eq(before, name));
+            if is_again || defined.iter().any(|(known, _)| caseless::eq(known, name)) {
+                continue;
+            }
             let part = entry.current.raw.find(&name[..]).map(|at| (at, at + name.len()));
-            if seen.iter().any(|before| caseless::eq(before, name)) {
-                continue;
-            }
-            seen.push(name);
-            if defined.iter().any(|(known, _)| caseless::eq(known, name)) {
-                continue;
-            }
-            let near = similar::nearest(name, defined.iter().map(|(known, _)| *known));
             let knob = format!("{}{name}{}", family.prefix, family.suffix);
-            findings.push(subject.finding(
-                "named-not-defined",
-                &entry.current,
-                part,
-                format!("{} '{name}' is named here, but {knob} is not set", family.what),
-                match near {
-                    Some(near) => format!("did you mean {}?", BStr::new(near)),
-                    None => format!("set {knob}, or remove the name"),
-                },
-            ));
+            let message = format!("{} '{name}' is named here, but {knob} is not set", family.what);
+            let fix = match similar::nearest(name, defined.iter().map(|(known, _)| *known)) {
+                Some(near) => format!("did you mean {}?", BStr::new(near)),
+                None => format!("set {knob}, or remove the name"),
+            };
+            findings.push(subject.finding("named-not-defined", &entry.current, part, message, fix));
         }
         named.extend(names);
     }
@@ -267,14 +258,10 @@ fn members(subject: &Subject<'_>, family: &Family, findings: &mut Vec<Finding>) 
         if is_named || !entry.current.is_written() || is_offered(subject, family, name) {
             continue;
         }
+        let message = format!("{} '{}' is in no list: it is never used", family.what, BStr::new(name));
         let slip = slip(family, &entry.name, &named);
-        findings.push(subject.finding(
-            "defined-not-named",
-            &entry.current,
-            None,
-            format!("{} '{}' is in no list: it is never used", family.what, BStr::new(name)),
-            slip.unwrap_or_else(|| format!("add it to {}", family.lists.join(" or "))),
-        ));
+        let fix = slip.unwrap_or_else(|| format!("add it to {}", family.lists.join(" or ")));
+        findings.push(subject.finding("defined-not-named", &entry.current, None, message, fix));
     }
 }
 

@@ -196,42 +196,36 @@ fn dead_references(raw: &[u8]) -> Vec<Dead> {
         if raw.get(at + letters) != Some(&b'(') {
             continue;
         }
-        let name = &raw[at..at + letters];
-        let body = at + letters + 1;
-        let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
-        match reference::function(name) {
-            None => {
-                let meant = name.to_ascii_uppercase();
-                if reference::function(&meant).is_some_and(|function| function != Function::Filename) {
-                    found.push(Dead {
-                        start: dollar,
-                        end,
-                        why: "names of functions are upper case".to_owned(),
-                        fix: Some(format!("write ${}(...)", BStr::new(&meant))),
-                    });
-                }
-            }
-            Some(Function::Plain | Function::Env) => {
-                let live = next_reference(raw, dollar, &mut None, |_, _| true);
-                if !live.is_some_and(|live| live.dollar == dollar) && !is_made_whole(raw, body, end) {
-                    found.push(dead_plain(raw, dollar, body, end));
-                }
-            }
-            Some(function) => {
-                let inside = &raw[body..end.saturating_sub(1).max(body)];
-                let is_literal = matches!(function, Function::RandomChoice | Function::Choice);
-                if inside.windows(2).any(|pair| pair == b"$(") && !is_literal {
-                    found.push(Dead {
-                        start: dollar,
-                        end,
-                        why: "references in the argument of a function are not expanded".to_owned(),
-                        fix: Some("give the argument a parameter of its own and name that".to_owned()),
-                    });
-                }
-            }
-        }
+        found.extend(dead_reference(raw, dollar, at + letters + 1));
     }
     found
+}
+
+/// What is wrong with what looks like a reference, from its dollar on and its body on.
+fn dead_reference(raw: &[u8], dollar: usize, body: usize) -> Option<Dead> {
+    let name = &raw[dollar + 1..body - 1];
+    let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
+    let dead = |why: &str, fix: String| Dead { start: dollar, end, why: why.to_owned(), fix: Some(fix) };
+    match reference::function(name) {
+        None => {
+            let meant = name.to_ascii_uppercase();
+            let is_one = reference::function(&meant).is_some_and(|function| function != Function::Filename);
+            let fix = || format!("write ${}(...)", BStr::new(&meant));
+            is_one.then(|| dead("names of functions are upper case", fix()))
+        }
+        Some(Function::Plain | Function::Env) => {
+            let live = next_reference(raw, dollar, &mut None, |_, _| true);
+            let lives = live.is_some_and(|live| live.dollar == dollar) || is_made_whole(raw, body, end);
+            (!lives).then(|| dead_plain(raw, dollar, body, end))
+        }
+        Some(Function::RandomChoice | Function::Choice) => None,
+        Some(_) => {
+            let inside = &raw[body..end.saturating_sub(1).max(body)];
+            let fix = "give the argument a parameter of its own and name that";
+            let why = "references in the argument of a function are not expanded";
+            inside.contains_str("$(").then(|| dead(why, fix.to_owned()))
+        }
+    }
 }
 
 /// Whether references inside make the outer one whole in the end.
@@ -302,43 +296,34 @@ fn undefined(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec<
         if !is_whole || subject.view.raw_bytes(name).is_some() || subject.known.knows(name) {
             continue;
         }
-        let digits = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
-        let is_own_slip = |known: &[u8]| {
-            // Names that differ in numbers only are members of a family.
-            known.len() >= 6
-                && !(digits(known) == digits(name)
-                    && known.len() == name.len()
-                    && digits(known) < known.len())
-        };
-        let near = (name.len() >= 6)
-            .then(|| {
-                let own = subject.own_names().nearest(name, is_own_slip).map(|near| near.to_vec());
-                own.or_else(|| subject.known.nearest(name).map(Vec::from))
-            })
-            .flatten();
-        if near.is_none()
-            && !is_other_language(&definition.name)
+        let part = Some((found.dollar, found.end));
+        let message = format!("{} is not defined: the reference expands to nothing", name.as_bstr());
+        if let Some(near) = meant(subject, name) {
+            let fix = format!("did you mean $({})?", near.as_bstr());
+            findings.push(subject.finding("misspelled-reference", definition, part, message, fix));
+        } else if !is_other_language(&definition.name)
             && !is_inside_reference(raw, found.dollar)
             && !subject.is_set_somewhere(name)
         {
-            findings.push(subject.finding(
-                "undefined",
-                definition,
-                Some((found.dollar, found.end)),
-                format!("{} is not defined: the reference expands to nothing", name.as_bstr()),
-                format!("define {0}, or write $({0}:default)", name.as_bstr()),
-            ));
-        }
-        if let Some(near) = near {
-            findings.push(subject.finding(
-                "misspelled-reference",
-                definition,
-                Some((found.dollar, found.end)),
-                format!("{} is not defined: the reference expands to nothing", name.as_bstr()),
-                format!("did you mean $({})?", near.as_bstr()),
-            ));
+            let fix = format!("define {0}, or write $({0}:default)", name.as_bstr());
+            findings.push(subject.finding("undefined", definition, part, message, fix));
         }
     }
+}
+
+/// The name that an undefined one was probably meant to be.
+fn meant(subject: &Subject<'_>, name: &[u8]) -> Option<Vec<u8>> {
+    let letters = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
+    let is_own_slip = |known: &[u8]| {
+        // Names that differ in numbers only are members of a family.
+        known.len() >= 6
+            && !(letters(known) == letters(name) && known.len() == name.len() && letters(known) < known.len())
+    };
+    if name.len() < 6 {
+        return None;
+    }
+    let own = subject.own_names().nearest(name, is_own_slip).map(|near| near.to_vec());
+    own.or_else(|| subject.known.nearest(name).map(Vec::from))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use bstr::ByteSlice;
 
 use super::scope::Scope;
 use crate::config::lint::{Finding, Subject};
+use crate::config::macro_set::Entry;
 use crate::text::{bare_name, caseless};
 use crate::transform::lint::{Runner, lint as lint_transform};
 use crate::transform::{LoadError, Transform};
@@ -20,6 +21,20 @@ fn is_body(name: &[u8]) -> bool {
 fn count(text: &[u8], word: &str) -> usize {
     let word = word.as_bytes();
     text.windows(word.len().max(1)).filter(|part| caseless::eq(part, word)).count()
+}
+
+/// The transform of an entry; of one whose condition is bad the other statements are looked at as if it were good.
+fn read(subject: &Subject<'_>, entry: &Entry, label: &str, findings: &mut Vec<Finding>) -> Option<Transform> {
+    let raw = &entry.current.raw;
+    let LoadError::Requirements { reason, span, text, .. } =
+        match Transform::from_knob(label, raw, subject.dialect()) {
+            Ok(transform) => return Some(transform),
+            Err(error) => error,
+        };
+    let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
+    let message = format!("REQUIREMENTS of {label} is no expression: {reason}");
+    findings.push(subject.finding("transform", &entry.current, part, message, None));
+    Transform::from_knob(label, &without(raw, &text)?, subject.dialect()).ok()
 }
 
 /// The bodies of routes and transforms, by the transform language's own rules.
@@ -46,20 +61,8 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
             continue;
         }
         let label = name.to_str_lossy();
-        let transform = match Transform::from_knob(&label, raw, subject.dialect()) {
-            Ok(transform) => Some(transform),
-            Err(LoadError::Requirements { reason, span, text, .. }) => {
-                let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
-                let message = format!("REQUIREMENTS of {label} is no expression: {reason}");
-                findings.push(subject.finding("transform", &entry.current, part, message, None));
-                // The other statements are looked at as if the condition were good.
-                without(raw, &text).and_then(|raw| Transform::from_knob(&label, &raw, subject.dialect()).ok())
-            }
-        };
-        for told in transform
-            .iter()
-            .flat_map(|transform| lint_transform(transform, runner, Some(&subject.view), subject.world))
-        {
+        let Some(transform) = read(subject, entry, &label, findings) else { continue };
+        for told in lint_transform(&transform, runner, Some(&subject.view), subject.world) {
             // Macros pass from one transform of a chain to the next, and from files that are not seen here.
             let name = told.message.split(' ').next().unwrap_or_default();
             let elsewhere = count(&bodies, name) > count(raw, name);
@@ -73,14 +76,8 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
                 other.rule == "unbalanced" && other.name == entry.name && told.message.contains("expression")
             });
             if !covered {
-                let fix = Some(told.fix.clone()).filter(|fix| !fix.is_empty());
-                findings.push(subject.finding(
-                    told.rule,
-                    &entry.current,
-                    Some(part),
-                    told.message.clone(),
-                    fix,
-                ));
+                let fix = Some(told.fix).filter(|fix| !fix.is_empty());
+                findings.push(subject.finding(told.rule, &entry.current, Some(part), told.message, fix));
             }
         }
     }

@@ -32,36 +32,25 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
     let text = reply::visible(&ended.stdout);
     if text.len() < ended.stdout.len() {
         let lost = ended.stdout.len() - text.len();
-        found.push(
-            Finding::new(
-                Rule::NulByte,
-                format!("a NUL byte ends the output; {lost} bytes behind it are lost"),
-                "print text only",
-            )
-            .at(Span::new(text.len(), text.len())),
-        );
+        let message = format!("a NUL byte ends the output; {lost} bytes behind it are lost");
+        let end = Span::new(text.len(), text.len());
+        found.push(Finding::new(Rule::NulByte, message, "print text only").at(end));
     }
     if ended.cut {
-        found.push(Finding::new(
-            Rule::OutputCut,
-            format!("the output reaches PIPE_BUFFER_MAX, {} bytes: the rest is lost", case.output_limit),
-            match counts(case) {
-                true => "print only what changes, or raise PIPE_BUFFER_MAX where the hook is called",
-                false => "print less: whoever goes on writing gets an error, and may die of it",
-            },
-        ));
+        let message =
+            format!("the output reaches PIPE_BUFFER_MAX, {} bytes: the rest is lost", case.output_limit);
+        let advice = match counts(case) {
+            true => "print only what changes, or raise PIPE_BUFFER_MAX where the hook is called",
+            false => "print less: whoever goes on writing gets an error, and may die of it",
+        };
+        found.push(Finding::new(Rule::OutputCut, message, advice));
     }
     if !counts(case) {
         if let Some((_, span)) = reply::lines(text).next() {
             let who = case.hook.caller().name();
-            found.push(
-                Finding::new(
-                    Rule::IgnoredOutput,
-                    format!("the {who} throws away what {} prints", case.hook.name()),
-                    "nothing printed here has an effect; write to a file or to standard error",
-                )
-                .at(span),
-            );
+            let message = format!("the {who} throws away what {} prints", case.hook.name());
+            let advice = "nothing printed here has an effect; write to a file or to standard error";
+            found.push(Finding::new(Rule::IgnoredOutput, message, advice).at(span));
         }
         return;
     }
@@ -71,23 +60,15 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
     }
     lines(case, text, verdict, found);
     if let Some(at) = text.find(b"\r\n") {
-        found.push(
-            Finding::new(
-                Rule::CarriageReturns,
-                "lines end with a carriage return",
-                "harmless here; other programs that read the ad may keep it",
-            )
-            .at(Span::new(at, at + 1)),
+        let (message, advice) = (
+            "lines end with a carriage return",
+            "harmless here; other programs that read the ad may keep it",
         );
+        found.push(Finding::new(Rule::CarriageReturns, message, advice).at(Span::new(at, at + 1)));
     }
     older_forms(text, verdict, found);
-    if matches!(
-        case.hook,
-        HookType::FetchWork
-            | HookType::PrepareJob
-            | HookType::PrepareJobBeforeTransfer
-            | HookType::ShadowPrepareJob
-    ) {
+    use HookType::{FetchWork, PrepareJob, PrepareJobBeforeTransfer, ShadowPrepareJob};
+    if matches!(case.hook, FetchWork | PrepareJob | PrepareJobBeforeTransfer | ShadowPrepareJob) {
         image_without_container(text, verdict, found);
     }
     if case.hook == HookType::FetchWork
@@ -234,19 +215,13 @@ fn lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) 
         let start = span.start as usize + name.len() + 1 + indent;
         let (name, value) = (name.trim_end_with(|c| c == ' '), &value[indent..]);
         let name_span = Span::new(span.start as usize, span.start as usize + name.len());
-        if let Ok((_, used)) = Expr::parse_prefix(value, Dialect::old_syntax()) {
-            let rest = value[used..].trim();
-            if !rest.is_empty() {
-                let from = start + used + value[used..].len() - value[used..].trim_start().len();
-                found.push(
-                    Finding::new(
-                        Rule::TextAfterValue,
-                        format!("the value of {} ends before this text, which is ignored", name.as_bstr()),
-                        "print one expression a line; quote strings",
-                    )
-                    .at(Span::new(from, span.end as usize)),
-                );
-            }
+        let parsed = Expr::parse_prefix(value, Dialect::old_syntax()).ok();
+        let behind = parsed.as_ref().map_or(&b""[..], |(_, used)| value[*used..].trim_start());
+        if !behind.trim().is_empty() {
+            let message = format!("the value of {} ends before this text, which is ignored", name.as_bstr());
+            let finding =
+                Finding::new(Rule::TextAfterValue, message, "print one expression a line; quote strings");
+            found.push(finding.at(Span::new(start + value.len() - behind.len(), span.end as usize)));
         }
         if !is_name(name) {
             let consequence = match case.hook.caller() {
@@ -259,17 +234,12 @@ fn lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) 
         }
         let key = name.to_ascii_lowercase();
         if seen.get(&key).is_some_and(|before| *before != value) {
-            found.push(
-                Finding::new(
-                    Rule::PrintedTwice,
-                    format!("{} is printed again with another value: the last one counts", name.as_bstr()),
-                    "print each attribute once",
-                )
-                .at(name_span),
-            );
+            let message =
+                format!("{} is printed again with another value: the last one counts", name.as_bstr());
+            found.push(Finding::new(Rule::PrintedTwice, message, "print each attribute once").at(name_span));
         }
         seen.insert(key, BString::from(value));
-        let value = Expr::parse_prefix(value, Dialect::old_syntax()).ok().map(|(value, _)| value);
+        let value = parsed.map(|(value, _)| value);
         found.extend(Printed { case, name: name.as_bstr(), value, place: name_span }.findings(verdict));
     }
 }

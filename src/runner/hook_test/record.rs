@@ -209,12 +209,10 @@ impl Reader {
         }
         self.metas.insert(number, meta.clone());
         let optional = |file: &str| fs::read(path.join(file)).ok();
-        let argv: Vec<BString> = match meta.get("argv") {
-            Some(argv) => strings(argv),
-            None => match optional("argv.json") {
-                Some(text) => strings(&serde_json::from_slice(&text).map_err(io::Error::from)?),
-                None => Vec::new(),
-            },
+        let argv = match (meta.get("argv"), optional("argv.json")) {
+            (Some(argv), _) => strings(argv),
+            (None, Some(text)) => strings(&serde_json::from_slice(&text).map_err(io::Error::from)?),
+            (None, None) => Vec::new(),
         };
         let stdin = self.input(path);
         if let Some(stdin) = &stdin {
@@ -224,9 +222,9 @@ impl Reader {
             Some(exit) => exit.as_str().map(str::to_owned),
             None => optional("exit").map(|text| text.to_str_lossy().into_owned()),
         };
-        let hook = type_of(&meta, name, &argv);
-        let Some(hook) = hook else { return Ok(None) };
+        let Some(hook) = type_of(&meta, name, &argv) else { return Ok(None) };
         let number = |key: &str| meta.get(key).and_then(Value::as_f64);
+        let text = |key: &str| meta.get(key).and_then(Value::as_str);
         let seconds = match (number("start_s"), number("end_s")) {
             (Some(start), Some(end)) => end - start,
             _ => number("seconds").or_else(|| after(exit_text.as_deref()?)).unwrap_or(0.0),
@@ -248,8 +246,8 @@ impl Reader {
             stderr: optional("stderr").unwrap_or_default(),
             exit: exit_text.as_deref().and_then(exit),
             seconds,
-            parent: meta.get("parent").and_then(Value::as_str).map(str::to_owned),
-            keyword: meta.get("keyword").and_then(Value::as_str).map(BString::from),
+            parent: text("parent").map(str::to_owned),
+            keyword: text("keyword").map(BString::from),
             with_shadow: meta.get("with_shadow").and_then(Value::as_bool),
             route: meta.get("route").and_then(route),
             never_began: meta.get("never_began").and_then(never_began),

@@ -45,6 +45,20 @@ pub(super) struct Laid {
     pub wanted: Wanted,
 }
 
+/// Writes the files that a case has.
+fn write_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
+    for (name, content) in text.files.iter().flatten() {
+        let path = directory.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, content)?;
+        let mode = if content.starts_with("#!") { 0o755 } else { 0o644 };
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
 /// Lays a case out; why it is skipped, where it is.
 pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<Laid, String>, CaseError> {
     let files = match wants_directory(&case.text) {
@@ -78,15 +92,8 @@ pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<La
     if let Some(name) = suite::unknown_name(&text) {
         return Err(CaseError::StandsForNothing(name.to_owned()));
     }
-    for (name, content) in text.files.iter().flatten() {
-        let Some(files) = &files else { break };
-        let path = files.path().join(name);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        std::fs::write(&path, content)?;
-        let mode = if content.starts_with("#!") { 0o755 } else { 0o644 };
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+    if let Some(files) = &files {
+        write_files(&text, files.path())?;
     }
     let name = text.hook.as_deref().ok_or(CaseError::NoHook)?;
     let path = base.join(name);
@@ -98,13 +105,11 @@ pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<La
         Some(false) => Quirks::None,
         None => how.quirks,
     };
-    let timeout = match text.timeout {
-        None => how.timeout,
-        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
-            Ok(limit) if !limit.is_zero() => Some(limit),
-            _ => return Err(CaseError::TimeOut(seconds)),
-        },
+    let limit = |seconds| {
+        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+        limit.ok_or(CaseError::TimeOut(seconds))
     };
+    let timeout = text.timeout.map(limit).transpose()?.or(how.timeout);
     let wanted = wanted(&text)?;
     Ok(Ok(Laid { text, path, files, timeout, quirks, wanted }))
 }

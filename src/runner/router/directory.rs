@@ -180,15 +180,7 @@ impl Directory {
             let ad = match read(&entry.path(), self.dialect) {
                 Ok(ad) => ad,
                 Err(error) => {
-                    // What is known of it stays where it cannot be read just now.
-                    if error.kind() == io::ErrorKind::InvalidData {
-                        self.jobs.remove(&id);
-                    }
-                    let text = format!("'{}': {error}; the job is left alone", entry.path().display());
-                    if self.told.get(&id) != Some(&text) {
-                        note(text.clone());
-                        self.told.insert(id, text);
-                    }
+                    self.unreadable(id, &entry.path(), &error, note);
                     continue;
                 }
             };
@@ -212,6 +204,19 @@ impl Directory {
             }
         }
         Ok(())
+    }
+
+    /// Notes once that a job cannot be read.
+    fn unreadable(&mut self, id: JobId, path: &Path, error: &io::Error, note: &mut dyn FnMut(String)) {
+        // What is known of it stays where it cannot be read just now.
+        if error.kind() == io::ErrorKind::InvalidData {
+            self.jobs.remove(&id);
+        }
+        let text = format!("'{}': {error}; the job is left alone", path.display());
+        if self.told.get(&id) != Some(&text) {
+            note(text.clone());
+            self.told.insert(id, text);
+        }
     }
 
     /// Withholds the sources that may have been submitted; says so once of each.

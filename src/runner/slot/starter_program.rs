@@ -189,14 +189,7 @@ impl StarterProgram {
         let path = <[u8]>::from_path(&self.path).ok_or("cannot be asked for")?;
         let mut argv = with_choice(world, choice);
         argv.extend([BString::from(path), "-classad".into()]);
-        let command = Command {
-            argv,
-            stdin: Vec::new(),
-            merge_stderr: false,
-            timeout: PATIENCE,
-            output_limit: 1 << 20,
-        };
-        let output = world.run(&command).map_err(|error| format!("failed ({error})"))?;
+        let output = world.run(&Command::new(argv, PATIENCE)).map_err(|error| format!("failed ({error})"))?;
         let ad = printed_ad(&output.stdout, world)?;
         match ad.is_empty() {
             true if matches!(output.exit, Exit::Code(126 | 127)) => {

@@ -14,7 +14,7 @@ use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::slot::devices::{Devices, Nesting, take_properties};
 use crate::slot::resources::{Amounts, Custom};
-use crate::world::World;
+use crate::world::{Command, World};
 
 /// How long the program of an inventory may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -301,14 +301,7 @@ fn inventory(
     let argv = crate::text::arguments::parse_v1_raw_or_v2_quoted(&line)
         .map_err(|error| knobs.error(&knob, error.to_string()))?;
     let program = argv.first().cloned().unwrap_or_default();
-    let command = crate::world::Command {
-        argv,
-        stdin: Vec::new(),
-        merge_stderr: false,
-        timeout: PATIENCE,
-        output_limit: 1 << 20,
-    };
-    let error = match knobs.world().run(&command) {
+    let error = match knobs.world().run(&Command::new(argv, PATIENCE)) {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             return Ok(Some(Inventory { text, ran: Some((knob, program, output.exit)) }));

@@ -18,18 +18,9 @@ pub(crate) fn truncate32(real: f64) -> i32 {
 /// C's `strtod` in the C locale: leading blanks, sign, decimal or hexadecimal digits, `inf`, `infinity`, `nan`,
 /// `nan(...)`. Returns the number and how many bytes were used; none used means that there was no number.
 pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
-    let mut at = text.iter().take_while(|b| is_space(**b)).count();
-    let negative = match text.get(at) {
-        Some(b'-') => {
-            at += 1;
-            true
-        }
-        Some(b'+') => {
-            at += 1;
-            false
-        }
-        _ => false,
-    };
+    let blanks = text.iter().take_while(|b| is_space(**b)).count();
+    let negative = text.get(blanks) == Some(&b'-');
+    let at = blanks + usize::from(matches!(text.get(blanks), Some(b'-' | b'+')));
     let rest = &text[at..];
     let sign = |value: f64| if negative { -value } else { value };
     let starts = |word: &[u8]| rest.len() >= word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
@@ -40,15 +31,11 @@ pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
         return (sign(f64::INFINITY), at + 3);
     }
     if starts(b"nan") {
-        let mut used = 3;
-        let mut payload = 0;
-        if rest.get(3) == Some(&b'(') {
-            let inside = rest[4..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-            if rest.get(4 + inside) == Some(&b')') {
-                used = 5 + inside;
-                payload = nan_payload(&rest[4..4 + inside]);
-            }
-        }
+        let is_word = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';
+        let inside = rest.get(4..).unwrap_or_default().iter().take_while(is_word).count();
+        let has_payload = rest.get(3) == Some(&b'(') && rest.get(4 + inside) == Some(&b')');
+        let (payload, used) =
+            if has_payload { (nan_payload(&rest[4..4 + inside]), 5 + inside) } else { (0, 3) };
         return (sign(f64::from_bits(QUIET_NAN | payload)), at + used);
     }
     if starts(b"0x")

@@ -142,6 +142,22 @@ impl Answer<'_> {
         }
     }
 
+    /// Where an entry of the tables stands.
+    fn place(&self, kind: Kind<'_>) -> String {
+        match kind {
+            Kind::Set(entry) => {
+                let place = &entry.current.place;
+                let source = &self.config.set.source(place.source).name;
+                match place.line {
+                    Some(line) => format!("{source}, line {line}"),
+                    None => source.to_string(),
+                }
+            }
+            Kind::Detected => "<Detected>".to_owned(),
+            Kind::Default(parameter) => format!("<Default>, item {}", parameter.index()),
+        }
+    }
+
     /// `-dump -verbose:both`: the entries of both tables one by one.
     pub(super) fn dump_both(&self, view: &View<'_>, output: &mut Output) {
         let mut count = 0;
@@ -165,33 +181,16 @@ impl Answer<'_> {
                 Some(parameter) => parameter.kind(),
                 None => ParameterType::String,
             };
-            if let Some(wanted) = self.request.as_type {
-                let effective = match (wanted, kind) {
-                    (ParameterType::Int, ParameterType::Long) => ParameterType::Int,
-                    (_, kind) => kind,
-                };
-                if effective != wanted {
-                    continue;
-                }
+            let is_long = |wanted| wanted == ParameterType::Int && kind == ParameterType::Long;
+            if self.request.as_type.is_some_and(|wanted| wanted != kind && !is_long(wanted)) {
+                continue;
             }
             count += 1;
             output.line(&[&row.name, b" = ", &row.raw]);
             if !self.request.verbose {
                 continue;
             }
-            let place = match row.kind {
-                Kind::Set(entry) => {
-                    let place = &entry.current.place;
-                    let source = &self.config.set.source(place.source).name;
-                    match place.line {
-                        Some(line) => format!("{source}, line {line}"),
-                        None => source.to_string(),
-                    }
-                }
-                Kind::Detected => "<Detected>".to_owned(),
-                Kind::Default(parameter) => format!("<Default>, item {}", parameter.index()),
-            };
-            output.line(&[b" # at: ", place.as_bytes()]);
+            output.line(&[b" # at: ", self.place(row.kind).as_bytes()]);
             if !row.raw.is_empty() {
                 let _reading = self.config.set.reading(Reading::Nothing);
                 if let Ok(value) = plain.expand(&row.raw) {

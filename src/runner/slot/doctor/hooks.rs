@@ -114,41 +114,42 @@ pub(super) fn hooks(patient: &Patient<'_>) -> Vec<Check> {
         for hook in HookType::ALL.into_iter().filter(of_ours) {
             let knob = hook.knob(keyword);
             let knobs: &dyn crate::hook::Knobs = &view;
-            let Some(path) = knobs.get(&knob) else { continue };
-            // The execution point works in LOG, a starter in the job's directory.
-            let startd = hook.caller() == Caller::Startd;
-            let whole = match &patient.log {
-                Some(log) if startd => in_directory(log, &path),
-                _ => path.clone(),
-            };
-            if !startd && !path.starts_with(b"/") {
-                let found = format!(
-                    "{knob}: '{path}' is looked for in the directory of each job: jobs of this keyword do not start"
-                );
-                checks.push(Check::fails("hooks", found, "name it from / on"));
-                continue;
-            }
-            checks.push(match path_check::check(patient.world, &whole) {
-                Err(refusal) => {
-                    let then = match startd {
-                        true => "the hook counts as not configured",
-                        false => "jobs of this keyword do not start",
-                    };
-                    let mut check = failing("hooks", &format!("{knob}: {refusal}"));
-                    check.found = format!("{}: {then}", check.found);
-                    if check.todo.is_empty() {
-                        check.todo = "name a file that is there".to_owned();
-                    }
-                    check
-                }
-                Ok(()) => match executes(&whole.to_path_lossy(), runs_as(patient, hook.caller())) {
-                    Ok(()) => Check::good("hooks", format!("{knob}: '{path}'")),
-                    Err((found, todo)) => Check::fails("hooks", format!("{knob}: {found}"), todo),
-                },
-            });
+            checks.extend(knobs.get(&knob).map(|path| of_hook(patient, hook, (&knob, &path))));
         }
     }
     checks
+}
+
+/// What is to be said of a hook that is configured.
+fn of_hook(patient: &Patient<'_>, hook: HookType, (knob, path): (&BString, &BString)) -> Check {
+    // The execution point works in LOG, a starter in the job's directory.
+    let startd = hook.caller() == Caller::Startd;
+    let whole = match &patient.log {
+        Some(log) if startd => in_directory(log, path),
+        _ => path.clone(),
+    };
+    if !startd && !path.starts_with(b"/") {
+        let found = format!(
+            "{knob}: '{path}' is looked for in the directory of each job: jobs of this keyword do not start"
+        );
+        return Check::fails("hooks", found, "name it from / on");
+    }
+    if let Err(refusal) = path_check::check(patient.world, &whole) {
+        let then = match startd {
+            true => "the hook counts as not configured",
+            false => "jobs of this keyword do not start",
+        };
+        let mut check = failing("hooks", &format!("{knob}: {refusal}"));
+        check.found = format!("{}: {then}", check.found);
+        if check.todo.is_empty() {
+            check.todo = "name a file that is there".to_owned();
+        }
+        return check;
+    }
+    match executes(&whole.to_path_lossy(), runs_as(patient, hook.caller())) {
+        Ok(()) => Check::good("hooks", format!("{knob}: '{path}'")),
+        Err((found, todo)) => Check::fails("hooks", format!("{knob}: {found}"), todo),
+    }
 }
 
 fn in_directory(directory: &Path, path: &BString) -> BString {

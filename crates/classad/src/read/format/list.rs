@@ -124,35 +124,33 @@ impl ListWriter {
         &self.buffer
     }
 
+    fn push_long(&mut self, ad: &ClassAd, order: long::Order) {
+        let out = &mut self.buffer;
+        let options = long::PrintOptions { order, only: self.only.clone(), ..long::PrintOptions::default() };
+        long::push_arranged(ad, &options, &mut self.arrangement, out);
+        if self.notes_misread && self.misread.is_none() {
+            self.misread = long::misread(ad, &options).map(|name| (self.written + 1, name));
+        }
+        if !out.is_empty() {
+            out.push(b'\n');
+        }
+    }
+
     fn push(&mut self, ad: &ClassAd) {
         let first = self.written == 0;
         let out = &mut self.buffer;
         let sorted = self.order == Order::Sorted || self.only.is_some();
         if self.form == ListForm::Long {
-            let order = if sorted { long::Order::Caseless } else { long::Order::Bytes };
-            let options =
-                long::PrintOptions { order, only: self.only.clone(), ..long::PrintOptions::default() };
-            long::push_arranged(ad, &options, &mut self.arrangement, out);
-            if self.notes_misread && self.misread.is_none() {
-                self.misread = long::misread(ad, &options).map(|name| (self.written + 1, name));
-            }
-            if !out.is_empty() {
-                out.push(b'\n');
-            }
-            return;
+            return self.push_long(ad, if sorted { long::Order::Caseless } else { long::Order::Bytes });
         }
         let ad = match ad.parent() {
             Some(_) if sorted => Cow::Owned(ad.flattened_chain()),
             _ => Cow::Borrowed(ad),
         };
-        let options = if sorted {
-            long::PrintOptions {
-                order: long::Order::Caseless,
-                only: self.only.clone(),
-                ..long::PrintOptions::default()
-            }
-        } else {
-            long::PrintOptions { order: long::Order::Ad, private: true, ..long::PrintOptions::default() }
+        let usual = long::PrintOptions::default();
+        let options = match sorted {
+            true => long::PrintOptions { order: long::Order::Caseless, only: self.only.clone(), ..usual },
+            false => long::PrintOptions { order: long::Order::Ad, private: true, ..usual },
         };
         let slots = self.arrangement.of(&ad, &options).map(|at| ad.slot_at(at as usize));
         match self.form {
