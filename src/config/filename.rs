@@ -126,7 +126,7 @@ fn extension(name: &[u8]) -> usize {
 }
 
 fn cut(path: &[u8], mut parts: Parts, suffix: Option<&[u8]>, directory: Option<&[u8]>) -> Vec<u8> {
-    let mut buffer = buffer(path, parts, directory);
+    let buffer = buffer(path, parts, directory);
     let mut end = buffer.len();
     let name = memchr::memrchr(b'/', &buffer).map_or(0, |slash| slash + 1);
     let mut dot = name + extension(&buffer[name..]);
@@ -165,9 +165,14 @@ fn cut(path: &[u8], mut parts: Parts, suffix: Option<&[u8]>, directory: Option<&
             }
         }
     }
-    // Room for the quotes that are put back, as zero bytes at which the answer would end.
+    requoted(buffer, (start, end), parts.quote)
+}
+
+/// A part of the buffer with the quotes put back.
+fn requoted(mut buffer: Vec<u8>, (mut start, mut end): (usize, usize), quote: Option<u8>) -> Vec<u8> {
+    // Room for the quotes, as zero bytes at which the answer would end.
     buffer.resize(buffer.len().max(end) + 3, 0);
-    if let Some(quote) = parts.quote {
+    if let Some(quote) = quote {
         if buffer[start] != quote && start > 0 {
             start -= 1;
             buffer[start] = quote;
@@ -178,10 +183,7 @@ fn cut(path: &[u8], mut parts: Parts, suffix: Option<&[u8]>, directory: Option<&
         buffer[end] = quote;
         end += 1;
     }
-    if start >= end {
-        return Vec::new();
-    }
-    let answer = &buffer[start..end];
+    let answer = buffer.get(start..end).unwrap_or_default();
     answer[..memchr::memchr(0, answer).unwrap_or(answer.len())].to_vec()
 }
 

@@ -46,8 +46,7 @@ impl Loader<'_> {
         let mut lines = LogicalLines::new(text);
         let mut block: Option<Block> = None;
         while let Some(line) = lines.next_line() {
-            let at = line.line;
-            self.last_line = at;
+            self.last_line = line.line;
             let text: &[u8] = &line.text;
             if text.first() == Some(&b'#') || text.iter().all(|&b| is_space(b)) {
                 match &text.to_ascii_lowercase()[..] {
@@ -59,7 +58,7 @@ impl Loader<'_> {
                 continue;
             }
             if let Some(open) = block.take_if(|open| text.strip_prefix(b"@") == Some(&open.tag[..])) {
-                let place = frame.place(at, open.offset);
+                let place = frame.place(line.line, open.offset);
                 if !open.is_void
                     && let Err(error) = self.define(&open.name, &open.text, place)
                 {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -304,13 +305,11 @@ fn collect(
         if left == 0 {
             return finish(io::ErrorKind::TimedOut.into());
         }
-        let mut set = vec![
-            PollFd::new(std::os::fd::AsFd::as_fd(&end), PollFlags::POLLIN),
-            PollFd::new(interrupts.descriptor(), PollFlags::POLLIN),
-        ];
-        set.extend(stdout.descriptor().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let input = stdin.as_ref().and_then(super::pipes::Writer::descriptor);
-        set.extend(input.map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
+        let read = [Some(end.as_fd()), Some(interrupts.descriptor()), stdout.descriptor()];
+        let read = read.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let mut set: Vec<PollFd<'_>> =
+            read.chain(input.map(|fd| PollFd::new(fd, PollFlags::POLLOUT))).collect();
         let timeout = PollTimeout::try_from(left.min(i32::MAX as u128) as i32).unwrap_or(PollTimeout::MAX);
         match poll(&mut set, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}

@@ -111,6 +111,20 @@ fn unit_of(name: &str) -> Option<usize> {
     }
 }
 
+impl CustomShare {
+    /// Reads a share with its constraint.
+    fn parse(tag: &str, text: &str, quirks: Quirks) -> Result<Self, ShareErrorKind> {
+        let (value, constraint) = match text.split_once(':') {
+            Some((_, constraint)) if Constraint::parse(constraint).is_none() => {
+                return Err(ShareErrorKind::Constraint);
+            }
+            Some((value, constraint)) => (value.trim(), Some(constraint.trim().to_owned())),
+            None => (text, None),
+        };
+        Ok(CustomShare { tag: tag.to_owned(), share: value_of(value, None, quirks)?, constraint })
+    }
+}
+
 impl Shares {
     /// Reads a share list. `tags` are the machine's custom resources.
     pub fn parse(text: &str, tags: &[String], quirks: Quirks) -> Result<Shares, ShareError> {
@@ -120,15 +134,13 @@ impl Shares {
             let item = &text[span.clone()];
             let fail = |kind| ShareError { span: span.clone(), kind };
             let Some((name, value)) = item.split_once('=') else {
-                let share = value_of(item, None, quirks).map_err(fail)?;
-                match share {
-                    Share::Amount(number) if number > 0.0 => return Err(fail(ShareErrorKind::Default)),
-                    Share::Fraction(part) if part > 1.0 => return Err(fail(ShareErrorKind::Default)),
-                    _ => {}
+                shares.default = value_of(item, None, quirks).map_err(fail)?;
+                if matches!(shares.default, Share::Amount(number) if number > 0.0)
+                    || matches!(shares.default, Share::Fraction(part) if part > 1.0)
+                {
+                    return Err(fail(ShareErrorKind::Default));
                 }
-                let minimal = is_minimal(item.trim());
-                shares.fractional_cpus = minimal;
-                shares.default = share;
+                shares.fractional_cpus = is_minimal(item.trim());
                 continue;
             };
             let (name, value) = (name.trim(), value.trim());
@@ -136,18 +148,9 @@ impl Shares {
                 return Err(fail(ShareErrorKind::Empty));
             }
             if let Some(tag) = tags.iter().find(|tag| tag.eq_ignore_ascii_case(name)) {
-                let (value, constraint) = match value.split_once(':') {
-                    Some((value, constraint)) => {
-                        if Constraint::parse(constraint).is_none() {
-                            return Err(fail(ShareErrorKind::Constraint));
-                        }
-                        (value.trim(), Some(constraint.trim().to_owned()))
-                    }
-                    None => (value, None),
-                };
-                let share = value_of(value, None, quirks).map_err(fail)?;
+                let custom = CustomShare::parse(tag, value, quirks).map_err(fail)?;
                 shares.custom.retain(|custom| custom.tag != *tag);
-                shares.custom.push(CustomShare { tag: tag.clone(), share, constraint });
+                shares.custom.push(custom);
                 continue;
             }
             let lower = name.to_ascii_lowercase();

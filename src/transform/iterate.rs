@@ -1,6 +1,10 @@
 //! `TRANSFORM [count] [variables] [in|from|matching ...]`: the iteration of rules files
 //! (`SubmitForeachArgs::parse_queue_args`, `MacroStreamXFormSource::parse_iterate_args`).
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
@@ -150,15 +154,12 @@ pub fn read_items(
             .lines()
             .for_each(|text| take(trim(text))),
         ItemSource::File(name) => {
-            use std::os::unix::ffi::OsStrExt;
-            let unreadable = |reason: String| IterateError::Unreadable { name: name.clone(), reason };
+            let path = Path::new(OsStr::from_bytes(name));
             let text = match name.strip_suffix(b"|") {
-                Some(words) => command(trim(words)).ok_or_else(|| unreadable(String::new()))?,
-                None => {
-                    let path = std::ffi::OsStr::from_bytes(name);
-                    world.read_file(path.as_ref(), None).map_err(|error| unreadable(error.to_string()))?
-                }
+                Some(words) => command(trim(words)).ok_or_else(String::new),
+                None => world.read_file(path, None).map_err(|error| error.to_string()),
             };
+            let text = text.map_err(|reason| IterateError::Unreadable { name: name.clone(), reason })?;
             items.extend(text.lines().map(|text| BString::from(trim(text))));
         }
     }

@@ -35,15 +35,13 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
         );
         return Ok(Status::Tool(1));
     }
-    let read: Box<dyn Read> = if file == "-" {
-        Box::new(io::stdin())
-    } else {
-        match File::open(&file) {
-            Ok(file) => Box::new(file),
-            Err(_) => {
-                session.tell(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
-                return Ok(Status::Tool(1));
-            }
+    let is_stdin = file == "-";
+    let read: Box<dyn Read> = match (!is_stdin).then(|| File::open(&file)) {
+        None => Box::new(io::stdin()),
+        Some(Ok(file)) => Box::new(file),
+        Some(Err(_)) => {
+            session.tell(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
+            return Ok(Status::Tool(1));
         }
     };
     let world = RealWorld::new();
@@ -55,10 +53,9 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
     let mut used = ClassAd::new();
     // What cannot be read ends the list without a word, as it does in the reference.
     while let Ok(Some(ad)) = match &mut skim {
-        Some(skim) => reader.next_part(skim, used),
+        Some(skim) => reader.next_part(skim, std::mem::take(&mut used)),
         None => reader.next_ad(),
     } {
-        used = ClassAd::new();
         if !holds(constraint.as_ref(), &ad, &world) {
             match skim {
                 Some(_) => used = ad,

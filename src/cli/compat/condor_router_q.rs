@@ -44,21 +44,15 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned()).peekable();
     let mut rest = Vec::new();
     while let Some(word) = words.next() {
+        let mut value = || words.next().unwrap_or_default();
         let add = match word.as_str() {
-            "-S" => "",
-            "-R" => " && JobStatus == 2",
-            "-I" => " && JobStatus != 2",
-            "-H" => " && JobStatus == 5",
-            "-idle" => " && JobStatus == 1",
-            "-held" => " && JobStatus == 5",
-            "-constraint" => {
-                constraint.push_str(&format!(" && ({})", words.next().unwrap_or_default()));
-                continue;
-            }
-            "-route" | "-site" => {
-                constraint.push_str(&format!(" && RouteName =?= \"{}\"", words.next().unwrap_or_default()));
-                continue;
-            }
+            "-S" => String::new(),
+            "-R" => " && JobStatus == 2".to_owned(),
+            "-I" => " && JobStatus != 2".to_owned(),
+            "-H" | "-held" => " && JobStatus == 5".to_owned(),
+            "-idle" => " && JobStatus == 1".to_owned(),
+            "-constraint" => format!(" && ({})", value()),
+            "-route" | "-site" => format!(" && RouteName =?= \"{}\"", value()),
             "-h" | "-help" => {
                 io::stdout().write_all(USAGE.as_bytes())?;
                 io::stdout().write_all(QUEUE_USAGE.as_bytes())?;
@@ -71,7 +65,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
             }
         };
         summary |= matches!(word.as_str(), "-S" | "-R" | "-I" | "-H");
-        constraint.push_str(add);
+        constraint.push_str(&add);
     }
     let world = RealWorld::new();
     let config = match configuration::load("TOOL", &world, program) {
@@ -89,11 +83,8 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         return summary_of(&constraint, &config, out, program);
     }
     io::stdout().write_all(&out)?;
-    let words: Vec<OsString> = ["-constraint".into(), constraint.into()]
-        .into_iter()
-        .chain(rest.into_iter().map(OsString::from))
-        .collect();
-    list(&words, &config, program)
+    let words = ["-constraint".to_owned(), constraint].into_iter().chain(rest);
+    list(&words.map(OsString::from).collect::<Vec<_>>(), &config, program)
 }
 
 /// What `-S` and its like print: the script takes no notice of the words behind them.

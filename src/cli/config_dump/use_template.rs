@@ -50,9 +50,7 @@ pub(super) fn print(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Opti
         }
         _ => {
             let name = if known.is_some() { [category, b":", rest].concat() } else { category.to_vec() };
-            out.extend_from_slice(b"Not defined: use ");
-            out.extend_from_slice(&name.to_ascii_uppercase());
-            out.push(b'\n');
+            out.extend_from_slice(&[b"Not defined: use ", &name.to_ascii_uppercase()[..], b"\n"].concat());
         }
     }
     (out, warning)

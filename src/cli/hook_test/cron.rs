@@ -127,14 +127,11 @@ pub(super) fn run(
     }
     lists.merge(&play, &mut slots);
     print(cli, &slots)?;
-    let mut bad = play.bad();
-    for (slot, before) in slots.iter().zip(&before) {
-        for failure in unmet(&expectations, slot, before, &world) {
-            session.say(&format!("expected {failure}"));
-            bad = true;
-        }
-    }
-    Ok(match bad {
+    let pairs = slots.iter().zip(&before);
+    let failed: Vec<_> =
+        pairs.flat_map(|(slot, before)| unmet(&expectations, slot, before, &world)).collect();
+    failed.iter().for_each(|failure| session.say(&format!("expected {failure}")));
+    Ok(match play.bad() || !failed.is_empty() {
         _ if play.timed_out() => Status::TimedOut,
         true => Status::No,
         false => Status::Done,

@@ -9,6 +9,21 @@ use super::options::Shared;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::runner::hook_test::Done;
 
+/// The cases in the Test Anything Protocol.
+fn tap_text(done: &[Done]) -> String {
+    let mut text = format!("TAP version 13\n1..{}\n", done.len());
+    for (number, one) in done.iter().enumerate() {
+        let word = if one.failures.is_empty() { "ok" } else { "not ok" };
+        let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {}", one_line(why)));
+        let skip = skip.unwrap_or_default();
+        text += &format!("{word} {} - {}{skip}\n", number + 1, one_line(&one.name).replace('#', "\\#"));
+        for line in one.failures.iter().flat_map(|failure| failure.lines()) {
+            text += &format!("# {line}\n");
+        }
+    }
+    text
+}
+
 /// Tells what came of the cases; `tap` on standard output, `junit` in that file.
 pub(super) fn tell(
     cli: &Shared,
@@ -20,17 +35,7 @@ pub(super) fn tell(
     let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
     let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
     if tap {
-        let mut text = format!("TAP version 13\n1..{}\n", done.len());
-        for (number, one) in done.iter().enumerate() {
-            let word = if one.failures.is_empty() { "ok" } else { "not ok" };
-            let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {}", one_line(why)));
-            let skip = skip.unwrap_or_default();
-            text += &format!("{word} {} - {}{skip}\n", number + 1, one_line(&one.name).replace('#', "\\#"));
-            for line in one.failures.iter().flat_map(|failure| failure.lines()) {
-                text += &format!("# {line}\n");
-            }
-        }
-        std::io::stdout().write_all(text.as_bytes())?;
+        std::io::stdout().write_all(tap_text(done).as_bytes())?;
     }
     if let Some(file) = junit {
         let told: Vec<CaseReport> = done.iter().map(CaseReport::of).collect();

@@ -127,9 +127,8 @@ pub(super) fn rows(
     let mut rows = Vec::new();
     let one_queue = sources.is_none();
     let copies = jobs.into_iter().map(|job| (true, one_queue, job));
-    for (is_copy, is_source, (id, ad)) in
-        copies.chain(sources.into_iter().flatten().map(|job| (false, true, job)))
-    {
+    let sources = sources.into_iter().flatten().map(|job| (false, true, job));
+    for (is_copy, is_source, (id, ad)) in copies.chain(sources) {
         let age = int(&ad, "EnteredCurrentStatus").or_else(|| int(&ad, "QDate")).map(|since| now - since);
         let waited = age.is_some_and(|age| age > patience);
         let status = int(&ad, "JobStatus").unwrap_or(0);

@@ -123,13 +123,7 @@ impl Stage<'_> {
         let verdict = hook_verdict(&answer, self.quirks);
         // An answer that was passed over has a reason too.
         if !verdict.decision.is_success() || !verdict.reason.is_empty() {
-            let why =
-                if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
-            // What a real router would make of it.
-            let there: String =
-                verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
-            let word = verdict.decision.word();
-            self.fail(key, &format!("{} {}: {word}{why}{there}", hook.name(), called.path));
+            self.fail(key, &format!("{} {}: {}", hook.name(), called.path, in_words(&verdict)));
         }
         Ok(Called::Verdict(Box::new(verdict)))
     }
@@ -148,6 +142,13 @@ pub(super) fn translate(options: &Translate, program: &Program) -> anyhow::Resul
 /// Carries one of the other hook verbs out.
 pub(super) fn run(hook: HookType, call: &Call, program: &Program) -> anyhow::Result<Status> {
     carry_out(hook, None, call, program)
+}
+
+/// A verdict in words, with what a real router would make of the answer.
+fn in_words(verdict: &HookVerdict) -> String {
+    let why = if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
+    let there: String = verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
+    format!("{}{why}{there}", verdict.decision.word())
 }
 
 fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Program) -> anyhow::Result<Status> {

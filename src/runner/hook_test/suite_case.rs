@@ -61,17 +61,13 @@ fn write_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
 
 /// Lays a case out; why it is skipped, where it is.
 pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<Laid, String>, CaseError> {
-    let files = match wants_directory(&case.text) {
-        false => None,
-        true => {
-            let files = tempfile::Builder::new().prefix("htc-hook-case.").tempdir()?;
-            std::fs::set_permissions(files.path(), std::fs::Permissions::from_mode(0o755))?;
-            Some(files)
-        }
-    };
+    let mut files = None;
     let mut values = BTreeMap::new();
-    if let Some(files) = &files {
-        values.insert("DIR".to_owned(), files.path().display().to_string());
+    if wants_directory(&case.text) {
+        let directory = tempfile::Builder::new().prefix("htc-hook-case.").tempdir()?;
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755))?;
+        values.insert("DIR".to_owned(), directory.path().display().to_string());
+        files = Some(directory);
     }
     let mut base = case.base.clone();
     if let Some(variable) = &case.text.hook_directory {

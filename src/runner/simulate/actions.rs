@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::fate::{Cause, Happened};
 use super::host::{Leaving, Running};
-use super::queue::Refused;
+use super::queue::{self, Refused};
 use super::scenario::HookName;
 use super::simulation::{Due, Fetch, Simulation};
 use super::summary::Lost;
@@ -273,30 +273,35 @@ pub(super) fn fetch_answers(this: &mut Simulation<'_>, host: usize, call: &HookC
             let jobs = this.hosts[host].accepted.get_mut(&number);
             let at = jobs.as_ref().and_then(|jobs| jobs.iter().rposition(|(it, _)| *it == id));
             let job = jobs.zip(at).and_then(|(jobs, at)| jobs.remove(at));
-            if let Some((_, job)) = &job {
-                this.note(job, |this| {
-                    let it = &this.hosts[host];
-                    let place = this.place(host, call.slot);
-                    let offer = it.machine.consider(call.slot, &this.workload.ad(job));
-                    let cause = offer.filter(|offer| !offer.accepted).map(|it| Cause::Refused(it.details));
-                    Happened {
-                        what: format!("was refused by {}: {reason}", place.slot),
-                        slot: Some(place),
-                        cause,
-                    }
-                });
-            }
             if let Some((_, job)) = job {
-                // A dynamic slot may have gone with its answer; the job has not.
-                let mut nobody = Refused::default();
-                let holds = refusal_holds(this, host, call, &job);
-                let slot = this.hosts[host].slots.get_mut(&call.slot);
-                let refused = slot.map_or(&mut nobody, |slot| &mut slot.refused);
-                let dropped = this.queue.refuse((place, job), refused, (now, holds));
-                this.dropped(dropped);
+                give_back(this, (host, call), (place, job), &reason);
             }
         }
     }
+}
+
+/// A job that was refused goes back to the place that it had in the queue.
+fn give_back(
+    this: &mut Simulation<'_>,
+    (host, call): (usize, &HookCall),
+    (place, job): (queue::Place, Job),
+    reason: &str,
+) {
+    this.note(&job, |this| {
+        let it = &this.hosts[host];
+        let place = this.place(host, call.slot);
+        let offer = it.machine.consider(call.slot, &this.workload.ad(&job));
+        let cause = offer.filter(|offer| !offer.accepted).map(|it| Cause::Refused(it.details));
+        Happened { what: format!("was refused by {}: {reason}", place.slot), slot: Some(place), cause }
+    });
+    // A dynamic slot may have gone with its answer; the job has not.
+    let mut nobody = Refused::default();
+    let holds = refusal_holds(this, host, call, &job);
+    let now = this.since();
+    let slot = this.hosts[host].slots.get_mut(&call.slot);
+    let refused = slot.map_or(&mut nobody, |slot| &mut slot.refused);
+    let dropped = this.queue.refuse((place, job), refused, (now, holds));
+    this.dropped(dropped);
 }
 
 /// Up to when a slot would refuse the job again, in microseconds since the start, unless something is done to it meanwhile.

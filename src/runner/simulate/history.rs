@@ -12,7 +12,7 @@ use super::scenario::Group;
 use super::times::micros;
 use crate::classad::references::Names;
 use crate::classad::stream::{AdError, AdReader, AdRecord};
-use crate::classad::{ClassAd, Context, Dialect, Value};
+use crate::classad::{ClassAd, Context, Dialect};
 use crate::job::attr;
 use crate::world::World;
 
@@ -191,10 +191,8 @@ fn kept(ad: &ClassAd, asked: Option<&Names>) -> ClassAd {
                 }
                 let Some(expr) = ad.get(&*name) else { continue };
                 // What an attribute refers to has to be there, too.
-                if expr.as_literal().is_none() {
-                    let names = crate::classad::references::every(&expr);
-                    todo.extend(names.iter().map(|name| BString::from(name.as_bytes())));
-                }
+                let names = crate::classad::references::every(&expr);
+                todo.extend(names.iter().map(|name| BString::from(name.as_bytes())));
                 kept.insert(&*name, expr);
             }
         }
@@ -202,13 +200,9 @@ fn kept(ad: &ClassAd, asked: Option<&Names>) -> ClassAd {
     if kept.contains("JobStatus") {
         kept.set("JobStatus", 1);
     }
-    if !kept.contains("Owner")
-        && let Some(user) = ad.get("User").and_then(|expr| expr.as_literal())
-        && let Value::Str(user) = user
-    {
-        let user: &[u8] = user.as_ref();
+    if let Some(user) = ad.string("User").filter(|_| !kept.contains("Owner")) {
         let name = user.split(|byte| *byte == b'@').next().unwrap_or(user);
-        kept.set("Owner", Value::from(BString::from(name)));
+        kept.set("Owner", BString::from(name));
     }
     kept
 }

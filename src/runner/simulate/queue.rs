@@ -8,7 +8,7 @@ use super::scenario::{Order, QueueRules, Return};
 use super::workload::Job;
 
 /// A job's place: the smallest comes first.
-type Place = (i64, i64);
+pub(super) type Place = (i64, i64);
 
 /// Jobs that wait.
 pub(super) struct Queue {

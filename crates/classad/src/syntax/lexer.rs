@@ -336,7 +336,7 @@ impl<'s> Lexer<'s> {
             }
         }
         let mut real = false;
-        let mut number = true;
+        let number = first.is_ascii_digit();
         if first == b'0' {
             if matches!(self.peek(0), b'x' | b'X') {
                 self.at += 1;
@@ -352,22 +352,17 @@ impl<'s> Lexer<'s> {
                     decimal_only |= self.peek(0) > b'7';
                     self.at += 1;
                 }
-                if matches!(self.peek(0), b'.' | b'e' | b'E') {
-                    real = true;
-                } else if decimal_only {
+                real = matches!(self.peek(0), b'.' | b'e' | b'E');
+                if decimal_only && !real {
                     return self.bad(BadToken::Number);
                 }
             }
-        } else if first.is_ascii_digit() {
+        } else if number {
             self.pass_digits();
             real = matches!(self.peek(0), b'.' | b'e' | b'E');
-        } else {
-            number = false;
         }
         if first == b'.' || self.peek(0) == b'.' {
-            if self.peek(0) == b'.' {
-                self.at += 1;
-            }
+            self.at += usize::from(self.peek(0) == b'.');
             if self.peek(0).is_ascii_digit() {
                 real = true;
                 self.pass_digits();

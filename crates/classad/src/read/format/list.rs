@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{json, long, xml};
-use crate::ad::ClassAd;
 use crate::ad::unparse;
+use crate::ad::{ClassAd, Slot};
 use crate::syntax::AttrName;
 
 /// The forms a list is written in.
@@ -168,16 +168,7 @@ impl ListWriter {
                 if self.form == ListForm::New {
                     out.extend_from_slice(if first { b"{\n" } else { b",\n" });
                 }
-                out.extend_from_slice(b"[ ");
-                for (at, (name, slot)) in slots.enumerate() {
-                    if at > 0 {
-                        out.extend_from_slice(b"; ");
-                    }
-                    unparse::name(name, unparse::Form::New, out);
-                    out.extend_from_slice(b" = ");
-                    unparse::slot(&ad, slot, unparse::Form::New, out);
-                }
-                out.extend_from_slice(b" ]\n");
+                new_form(&ad, slots, out);
             }
             ListForm::Xml => {
                 if first {
@@ -206,6 +197,20 @@ impl ListWriter {
         };
         out.write_all(text.as_bytes())
     }
+}
+
+/// Appends an ad of these attributes in one line.
+fn new_form<'s>(ad: &ClassAd, slots: impl Iterator<Item = (&'s [u8], &'s Slot)>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"[ ");
+    for (at, (name, slot)) in slots.enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"; ");
+        }
+        unparse::name(name, unparse::Form::New, out);
+        out.extend_from_slice(b" = ");
+        unparse::slot(ad, slot, unparse::Form::New, out);
+    }
+    out.extend_from_slice(b" ]\n");
 }
 
 #[cfg(test)]

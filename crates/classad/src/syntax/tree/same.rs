@@ -7,6 +7,9 @@ impl Tree {
     /// Whether two expressions are the same node by node: names with their case, parentheses counted
     /// (reference: `SameAs`).
     pub(crate) fn same(&self, id: NodeId, other: &Tree, other_id: NodeId) -> bool {
+        let links = |x, count, y, other_count| {
+            self.links(x, count).iter().copied().zip(other.links(y, other_count).iter().copied())
+        };
         let mut todo = vec![(id, other_id)];
         while let Some((a, b)) = todo.pop() {
             if std::ptr::eq(self, other) && a == b {
@@ -43,7 +46,7 @@ impl Tree {
                     Node::Ternary { condition: c, branches: x },
                     Node::Ternary { condition: d, branches: y },
                 ) => {
-                    todo.extend(self.links(x, 2).iter().copied().zip(other.links(y, 2).iter().copied()));
+                    todo.extend(links(x, 2, y, 2));
                     todo.push((c, d));
                     true
                 }
@@ -51,15 +54,11 @@ impl Tree {
                     Node::Call { name: n, first: x, count },
                     Node::Call { name: m, first: y, count: other_count },
                 ) => {
-                    todo.extend(
-                        self.links(x, count).iter().copied().zip(other.links(y, other_count).iter().copied()),
-                    );
+                    todo.extend(links(x, count, y, other_count));
                     count == other_count && self.name_bytes(n) == other.name_bytes(m)
                 }
                 (Node::List { first: x, count }, Node::List { first: y, count: other_count }) => {
-                    todo.extend(
-                        self.links(x, count).iter().copied().zip(other.links(y, other_count).iter().copied()),
-                    );
+                    todo.extend(links(x, count, y, other_count));
                     count == other_count
                 }
                 (Node::Ad { first: x, count }, Node::Ad { first: y, count: other_count }) => {
