@@ -162,8 +162,8 @@ impl Loader<'_> {
                 continue;
             }
             match open.take() {
-                Some(block) if line.strip_prefix(b"@") == Some(&block.tag[..]) => {
-                    self.define_in_template(&block.name, &block.lines.join(&b'\n'), used.place)?;
+                Some(block) if line.strip_prefix(b"@") == Some(block.tag) => {
+                    self.define_in_template(block.name, &block.lines.join(&b'\n'), used.place)?;
                 }
                 Some(mut block) => {
                     block.lines.push(line);

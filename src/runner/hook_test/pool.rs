@@ -47,19 +47,24 @@ pub trait Coming {
     fn is_over(&self) -> bool;
 }
 
-/// Begins a call; what came of one that could not be.
-fn begin<T>(reactor: &mut Reactor, job: Job<T>) -> Result<(ChildId, Running<T>), (T, Outcome)> {
+/// Begins a call; one that cannot be is done.
+fn begin<T>(
+    reactor: &mut Reactor,
+    job: Job<T>,
+    done: &mut dyn FnMut(T, Outcome),
+) -> Option<(ChildId, Running<T>)> {
     let Job { tag, mut spec, patience } = job;
     let aside = Aside::of(reactor, &mut spec);
     let began = clock::tick();
     match reactor.spawn(spec) {
         Ok(child) => {
-            Ok((child, Running { tag, began, deadline: began.plus(patience), killed: false, aside }))
+            Some((child, Running { tag, began, deadline: began.plus(patience), killed: false, aside }))
         }
         Err(error) => {
             aside.into_iter().for_each(|mut aside| aside.dismiss(reactor));
             let ending = Ending::not_started(&error);
-            Err((tag, Outcome { ending, took: clock::tick().since(began) }))
+            done(tag, Outcome { ending, took: clock::tick().since(began) });
+            None
         }
     }
 }
@@ -97,10 +102,7 @@ pub fn run_coming<T>(
     loop {
         while running.len() < parallel.max(1) {
             let Some(job) = next() else { break };
-            match begin(reactor, job) {
-                Ok((child, one)) => drop(running.insert(child, one)),
-                Err((tag, outcome)) => done(tag, outcome),
-            }
+            running.extend(begin(reactor, job, done));
         }
         // With all hands full nobody looks at what comes next.
         let awaited = coming.filter(|coming| running.len() < parallel.max(1) && !coming.is_over());
