@@ -301,11 +301,8 @@ impl Loader<'_> {
                 line.line
             ));
             let bad = split.name.iter().position(|&b| !statement::is_name_byte(b)).unwrap_or(0);
-            let mut stop = Stop::new(line.line).at(self.place_in(frame, line, bad, bad + 1));
-            if let Some(hint) = bad_name_hint(split.name) {
-                stop = stop.hint(hint);
-            }
-            return Err(stop);
+            let stop = Stop::new(line.line).at(self.place_in(frame, line, bad, bad + 1));
+            return Err(stop.hint(bad_name_hint(split.name)));
         }
         let offset = line.locate(0, 0).start;
         if split.operator == Operator::Here {
@@ -346,12 +343,12 @@ fn missing_operator_hint(text: &[u8]) -> String {
 }
 
 /// What is mostly meant by a name that is none.
-fn bad_name_hint(name: &[u8]) -> Option<&'static str> {
+fn bad_name_hint(name: &[u8]) -> &'static str {
     match name {
-        [.., b'+'] => Some("a blank must stand before '+='"),
-        [.., b'@'] => Some("a blank must stand before '@='"),
-        [0xef, 0xbb, 0xbf, ..] => Some("the file begins with a byte order mark: save it without"),
-        [] => Some("a name must stand before the operator"),
-        _ => Some("names are made of letters, digits, '_', '.' and '/'"),
+        [.., b'+'] => "a blank must stand before '+='",
+        [.., b'@'] => "a blank must stand before '@='",
+        [0xef, 0xbb, 0xbf, ..] => "the file begins with a byte order mark: save it without",
+        [] => "a name must stand before the operator",
+        _ => "names are made of letters, digits, '_', '.' and '/'",
     }
 }

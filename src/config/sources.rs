@@ -207,7 +207,7 @@ impl Loader<'_> {
         Ok(match self.value(name)?.and_then(|value| value.first().copied()) {
             Some(b't' | b'T') => true,
             Some(b'f' | b'F') => false,
-            _ => self.flag(name, true)?,
+            _ => self.flag(name, true),
         })
     }
 
@@ -501,8 +501,8 @@ impl Loader<'_> {
 
     /// Settings made by `condor_config_val -set` (`process_persistent_configs`).
     fn persistent(&mut self) -> Result<(), Stop> {
-        self.flag("ENABLE_RUNTIME_CONFIG", false)?;
-        if !self.flag("ENABLE_PERSISTENT_CONFIG", false)? {
+        self.flag("ENABLE_RUNTIME_CONFIG", false);
+        if !self.flag("ENABLE_PERSISTENT_CONFIG", false) {
             return Ok(());
         }
         let subsystem = self.who.subsystem.clone();

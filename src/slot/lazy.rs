@@ -29,6 +29,23 @@ use crate::classad::references::Names;
 use crate::quirks::Quirk;
 use crate::time::{Now, Tick};
 
+impl Lazy {
+    /// Counts a slot among those that are polled, or no more.
+    fn count_polled(&mut self, slot: &mut Slot) {
+        let polled = slot.needs_polling();
+        if polled != std::mem::replace(&mut slot.rest.is_polled, polled) {
+            self.polled = if polled { self.polled + 1 } else { self.polled.saturating_sub(1) };
+        }
+    }
+}
+
+/// The keys in order, each once.
+fn in_order(mut keys: Vec<SlotKey>) -> Vec<SlotKey> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
 impl ExecutionPoint {
     /// Looks only where something has changed, from the start on. `asked` are all attributes that anybody may ask for: no others are
     /// made. `fetch` is how long each FETCH_WORK takes; without either, and where the policy never rests, every poll is made.
@@ -175,10 +192,7 @@ impl ExecutionPoint {
         keys.dedup();
         for key in &keys {
             let Some(slot) = self.slots.get_mut(key) else { continue };
-            let polled = slot.needs_polling();
-            if polled != std::mem::replace(&mut slot.rest.is_polled, polled) {
-                lazy.polled = if polled { lazy.polled + 1 } else { lazy.polled.saturating_sub(1) };
-            }
+            lazy.count_polled(slot);
             if let Some(until) = slot.rest.enlist() {
                 lazy.looks.push(Reverse((until, *key)));
             }
@@ -266,9 +280,7 @@ impl ExecutionPoint {
                 keys.push(*key);
             }
         }
-        keys.sort_unstable();
-        keys.dedup();
-        keys
+        in_order(keys)
     }
 
     /// The slots that rest and that a poll or update would let ask for work now, in order.
@@ -283,10 +295,7 @@ impl ExecutionPoint {
             slot.is_some_and(|slot| slot.is_let_ask() && slot.asks_now(&self.core, &lazy.grid))
         };
         let due = lazy.timers.iter().filter(|Reverse((at, _))| *at <= now).map(|Reverse((_, key))| *key);
-        let mut keys: Vec<SlotKey> = due.filter(asks).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys
+        in_order(due.filter(asks).collect())
     }
 
     /// A slot that rests, and would only ask for work in this poll, does so.
@@ -313,10 +322,7 @@ impl ExecutionPoint {
         let Some(lazy) = &mut core.lazy else { return false };
         for key in looked {
             let Some(slot) = slots.get_mut(key) else { continue };
-            let polled = slot.needs_polling();
-            if polled != std::mem::replace(&mut slot.rest.is_polled, polled) {
-                lazy.polled = if polled { lazy.polled + 1 } else { lazy.polled.saturating_sub(1) };
-            }
+            lazy.count_polled(slot);
         }
         lazy.polled > 0
     }
@@ -342,9 +348,7 @@ impl ExecutionPoint {
         keys.extend(
             touched.into_iter().filter(|key| slots.get(key).is_some_and(|slot| slot.has_run_out(core))),
         );
-        keys.sort_unstable();
-        keys.dedup();
-        keys
+        in_order(keys)
     }
 
     /// A poll or update was made.

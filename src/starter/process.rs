@@ -140,8 +140,7 @@ pub(super) fn isolated(process: JobProcess, made: Isolation, about: &Publication
     let entry = [STATUS_FILE.as_bytes(), b"=", file.as_os_str().as_bytes()].concat();
     let place = process.environment.partition_point(|other| other.as_slice() < entry.as_slice());
     process.environment.insert(place, entry.into());
-    let own = [init.clone()];
-    let words: Vec<BString> = own.iter().chain(&process.argv).cloned().collect();
+    let words: Vec<BString> = std::iter::once(&init).chain(&process.argv).cloned().collect();
     let named = (process.command.clone(), process.arguments_shown.clone());
     let mut process = instead(process, words, about.scratch);
     if !about.quirks.has(Quirk::PidnsInitOfLibexec) {

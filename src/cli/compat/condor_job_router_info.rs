@@ -15,7 +15,7 @@ use super::configuration;
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Session as Program, Status};
-use crate::cli::compat::{Least, Rule, Word, Words};
+use crate::cli::compat::{Rule, Word, Words, rule};
 use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
@@ -39,10 +39,6 @@ enum Id {
     LogSteps,
     IgnorePriorRouting,
     JobAds,
-}
-
-const fn rule(id: Id, name: &'static str, letters: usize, suffix: bool) -> Rule<Id> {
-    Rule { id, name, least: Least::Letters(letters), suffix }
 }
 
 const RULES: &[Rule<Id>] = &[

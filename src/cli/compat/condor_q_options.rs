@@ -11,7 +11,7 @@ use crate::classad::format::list::ListForm;
 use crate::classad::stream::Form;
 use crate::classad::{AttrName, Dialect, Expr};
 use crate::cli::common::{PrintMask, Session, Status};
-use crate::cli::compat::{Least, Rule, Word, Words};
+use crate::cli::compat::{Rule, Word, Words, rule};
 use crate::text::number::integer_prefix;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +53,6 @@ enum Id {
     NothingWithValue,
     /// Known, but it asks for a daemon or for tables that are not made here.
     Unsupported,
-}
-
-const fn rule(id: Id, name: &'static str, least: usize, suffix: bool) -> Rule<Id> {
-    Rule { id, name, least: Least::Letters(least), suffix }
 }
 
 /// In the order of the reference's source, since the first that fits wins.

@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::Form;
 use crate::cli::common::Session as Program;
-use crate::cli::compat::{Least, Rule, Word, Words};
+use crate::cli::compat::{Rule, Word, Words, rule};
 use crate::transform::legacy;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,6 @@ enum Id {
     Testing,
     Help,
     ConvertOldRoutes,
-}
-
-const fn rule(id: Id, name: &'static str, letters: usize, suffix: bool) -> Rule<Id> {
-    Rule { id, name, least: Least::Letters(letters), suffix }
 }
 
 const RULES: &[Rule<Id>] = &[

@@ -17,4 +17,4 @@ mod elsewhere;
 mod words;
 
 pub use elsewhere::elsewhere;
-pub use words::{Least, Rule, Word, Words};
+pub use words::{Least, Rule, Word, Words, rule};

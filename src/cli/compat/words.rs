@@ -26,6 +26,11 @@ pub struct Rule<Id: 'static> {
     pub suffix: bool,
 }
 
+/// An option of which so many letters must be typed.
+pub const fn rule<Id: Copy>(id: Id, name: &'static str, letters: usize, suffix: bool) -> Rule<Id> {
+    Rule { id, name, least: Least::Letters(letters), suffix }
+}
+
 /// One word of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word<Id> {

@@ -76,22 +76,21 @@ pub(super) fn read_by(hook: HookType) -> usize {
 
 /// The ads that are given, where any are.
 pub(super) fn given<'a>(one: &One, session: &'a Session) -> anyhow::Result<Option<AdStream<'a>>> {
-    let input = input(one)?;
-    input.map(|path| AdStream::open(&path, one.input.strict_input, session)).transpose()
+    input(one).map(|path| AdStream::open(&path, one.input.strict_input, session)).transpose()
 }
 
 /// Where ads are read from: `--ads`, else standard input when something may come from there.
-fn input(one: &One) -> anyhow::Result<Option<std::path::PathBuf>> {
+fn input(one: &One) -> Option<std::path::PathBuf> {
     let path = &one.input.ads;
     if one.names_ads {
-        return Ok(Some(path.clone()));
+        return Some(path.clone());
     }
     let sampled = one.ads.sample_job.is_some() || one.ads.sample_slot.is_some() || one.ads.slot_ads.is_some();
     let stdin = std::io::stdin();
     let is_device = std::fs::metadata("/proc/self/fd/0")
         .map(|status| status.file_type().is_char_device())
         .unwrap_or(true);
-    Ok((!sampled && !stdin.is_terminal() && !is_device).then(|| path.clone()))
+    (!sampled && !stdin.is_terminal() && !is_device).then(|| path.clone())
 }
 
 fn only(path: &Path, one: &One, session: &Session) -> anyhow::Result<ClassAd> {

@@ -187,7 +187,7 @@ fn slots(manager: CronManager, args: &CronArgs, session: &Session) -> anyhow::Re
 
 /// Prints the ads as they are afterwards.
 fn print(cli: &Shared, slots: &[ClassAd]) -> anyhow::Result<()> {
-    let ads: Vec<serde_json::Value> = slots.iter().map(report::ad).collect::<Result<_, _>>()?;
+    let ads: Vec<serde_json::Value> = slots.iter().map(report::ad).collect();
     let out = match cli.output.rows(&ads)? {
         Some(text) => text.into_bytes(),
         None => slots.iter().map(long::print).collect::<Vec<_>>().join(&b'\n'),

@@ -112,9 +112,9 @@ impl Report<'_> {
             findings: shown.findings.iter().map(|finding| found(finding, printed)).collect(),
             expected: self.failed,
             stdin: text(&shown.record.stdin),
-            stdout: stdout.clone(),
+            stdout,
             stderr,
-            result: shown.verdict.result.iter().map(ad).collect::<anyhow::Result<_>>()?,
+            result: shown.verdict.result.iter().map(ad).collect(),
         };
         Ok(serde_json::to_value(&call)?)
     }
@@ -141,11 +141,11 @@ fn found(finding: &Finding, stdout: &[u8]) -> Found {
 }
 
 /// An ad as JSON has it.
-pub(super) fn ad(ad: &ClassAd) -> anyhow::Result<Value> {
+pub(super) fn ad(ad: &ClassAd) -> Value {
     let mut text = Vec::new();
     crate::classad::format::json::push(ad, crate::classad::format::json::Layout::OneLine, &mut text);
-    Ok(serde_json::from_slice(&text)
-        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned())))
+    serde_json::from_slice(&text)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Ads in the long form: one as it is, two as JOB_FINALIZE reads them.

@@ -68,10 +68,10 @@ pub(super) fn interface(value: &BStr) -> Interface {
 
 impl Loader<'_> {
     /// A truth value with the reference's complaint if it is none; `default` for names without a default in the table.
-    pub(super) fn flag(&mut self, name: &str, default: bool) -> Result<bool, Stop> {
+    pub(super) fn flag(&mut self, name: &str, default: bool) -> bool {
         let view = View::new(&self.set, self.who.clone(), self.world);
         match view.boolean(name) {
-            Ok(setting) => Ok(setting.map_or(default, |setting| setting.value)),
+            Ok(setting) => setting.map_or(default, |setting| setting.value),
             Err(error) => {
                 let has_default = defaults::find(name.as_bytes()).is_some();
                 let mut text = error.to_string();
@@ -80,7 +80,7 @@ impl Loader<'_> {
                     text += if default { "(default is True)" } else { "(default is False)" };
                 }
                 self.warn(format!("ERROR \"{text}\" at line 2659 in file condor_config.cpp"));
-                Ok(error.fallback == b"true"[..])
+                error.fallback == b"true"[..]
             }
         }
     }
@@ -95,7 +95,7 @@ impl Loader<'_> {
             ("ENABLE_CLASSAD_CACHING", true),
         ];
         for (name, default) in read {
-            let value = self.flag(name, default)?;
+            let value = self.flag(name, default);
             if name == "STRICT_CLASSAD_EVALUATION" {
                 self.set.strict = value;
             }
@@ -205,7 +205,7 @@ impl Loader<'_> {
     pub(super) fn host_settings(&mut self) -> Result<HostSettings, Stop> {
         let network = self.value("NETWORK_HOSTNAME").ok().flatten().unwrap_or_default();
         // Without a name service the host is called after its address.
-        let by_address = network.is_empty() && self.flag("NO_DNS", false)?;
+        let by_address = network.is_empty() && self.flag("NO_DNS", false);
         let mut is_full = network.contains(&b'.');
         if self.counts() {
             if by_address {
@@ -216,7 +216,7 @@ impl Loader<'_> {
             }
             self.read_interface()?;
         }
-        let no_dns = self.flag("NO_DNS", false)?;
+        let no_dns = self.flag("NO_DNS", false);
         if self.counts() && !no_dns && network.is_empty() {
             let wants_v6 = self.value("ENABLE_IPV6")?;
             if wants_v6.is_none_or(|text| evaluate::to_boolean(&text, &self.inside()) != Some(false)) {
@@ -338,7 +338,7 @@ impl Loader<'_> {
         self.check_user_cache()?;
         self.set.detected.has_process = true;
         if self.set.exact(b"COUNT_HYPERTHREAD_CPUS").is_some() || self.counts() {
-            let count = self.flag("COUNT_HYPERTHREAD_CPUS", true)?;
+            let count = self.flag("COUNT_HYPERTHREAD_CPUS", true);
             self.set.detected.set_count_hyperthreads(count);
         }
         self.put_over(&PROCESS, &before);

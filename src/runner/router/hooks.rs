@@ -9,7 +9,7 @@ use nix::libc;
 use crate::classad::ClassAd;
 use crate::hook::{HookType, Knobs, input, keyword, path_check};
 use crate::os::{self, Reactor, clock};
-use crate::process::{Exit, Identity};
+use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::router::HookResult;
 use crate::runner::hook_call::HookCall;
@@ -114,17 +114,13 @@ impl HookRunner<'_> {
         let path = self.path(hook, source)?;
         let mut call = HookCall::new(hook, path.clone(), stdin, self.environment.clone());
         call.directory.clone_from(&self.directory);
-        call.identity = self.identity(source)?;
+        let owner = source.string("Owner").unwrap_or_default();
+        call.identity =
+            os::identity::of_owner(owner, "a hook is never run as root").map_err(NoHook::Failed)?;
         call.limits = hook_limits::of_daemon(self.knobs);
         call.ancestor = Some(HookCall::marker(self.world.now(), self.world.random()));
         call.quirks = self.quirks;
         Ok((path, call))
-    }
-
-    /// The job's owner, where we may change to another account.
-    fn identity(&self, source: &ClassAd) -> Result<Option<Identity>, NoHook> {
-        let owner = source.string("Owner").unwrap_or_default();
-        os::identity::of_owner(owner, "a hook is never run as root").map_err(NoHook::Failed)
     }
 
     /// Calls a hook and waits for its end.

@@ -192,7 +192,13 @@ impl<'w> Playing<'w> {
         let directory = iwd.map(|iwd| iwd.to_path_lossy().into_owned()).filter(|iwd| iwd.is_dir());
         let credentials = match (self.hook_credentials)(&ad) {
             Ok(credentials) => credentials,
-            Err(why) => return self.has_no_credentials(&why),
+            Err(why) => {
+                // The hook is not called without the credentials of its job (`ShadowHookMgr::tryHookPrepareJob`).
+                let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
+                self.onlooker.told.push(told);
+                self.tell(Event::HookEnded(None));
+                return Ok(());
+            }
         };
         let variable = credentials.as_ref().map(HookCredentials::variable);
         let (environment, identity) = (self.environment.clone().with(variable), self.owner.clone());
@@ -239,14 +245,6 @@ impl<'w> Playing<'w> {
             let ad = self.onlooker.shadow.ad().clone();
             self.onlooker.open.push(Action::Finish(Box::new(ad)));
         }
-    }
-
-    /// The hook is not called without the credentials of its job (`ShadowHookMgr::tryHookPrepareJob`).
-    fn has_no_credentials(&mut self, why: &str) -> io::Result<()> {
-        let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
-        self.onlooker.told.push(told);
-        self.tell(Event::HookEnded(None));
-        Ok(())
     }
 
     fn starter(

@@ -162,11 +162,12 @@ impl Live<'_> {
         }
         // What still runs are hooks that nobody waits for any more: they are given a moment, then killed.
         self.reactor.kill_all(Duration::ZERO);
-        self.drain()
+        self.drain();
+        Ok(())
     }
 
     /// Reports what is left of the children that were killed at the end.
-    fn drain(&mut self) -> io::Result<()> {
+    fn drain(&mut self) {
         for (_, hook) in std::mem::take(&mut self.hooks) {
             let event =
                 StreamEvent::new(clock::now(), Kind::HookEnd).slot(hook.slot).hook(hook.name).pid(hook.pid);
@@ -185,7 +186,6 @@ impl Live<'_> {
         };
         let text = format!("{}; {jobs}{failed}", self.end_reason.take().unwrap_or_default());
         self.tell(StreamEvent::new(clock::now(), Kind::Stop).reason(text));
-        Ok(())
     }
 
     fn look_at_image_cache(&mut self) {

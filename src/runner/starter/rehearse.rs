@@ -54,8 +54,6 @@ impl Default for Script {
 pub struct Rehearsed {
     /// One line for each thing that would be done.
     pub lines: Vec<String>,
-    /// How it would stand with the job.
-    pub standing: Standing,
     /// The same as data.
     pub story: Story,
 }
@@ -154,7 +152,7 @@ impl<'a> Rehearsal<'a> {
 
     fn finished(mut self, standing: Standing) -> Rehearsed {
         self.story.started = matches!(standing, Standing::Ran(_));
-        Rehearsed { lines: self.lines, standing, story: self.story }
+        Rehearsed { lines: self.lines, story: self.story }
     }
 
     fn act(&mut self, action: Action, machine: &ClassAd) {

@@ -66,7 +66,7 @@ pub fn singularity(
     };
     let target = target_directory(inputs);
     let mut line = CommandLine::default();
-    line.add([program.clone()], "SINGULARITY");
+    line.add([program], "SINGULARITY");
     let verbosity = inputs.knobs().text("SINGULARITY_VERBOSITY");
     line.add([verbosity.cloned().unwrap_or_else(|| "-s".into())], "SINGULARITY_VERBOSITY");
     let verb = if command.is_some() { "exec" } else { "run" };
