@@ -19,7 +19,7 @@ pub(super) use self::read::configured_queue;
 use self::read::{configured_log, jobs_of, queue_log};
 use self::rows::{Row, Trouble, age_text, letter};
 use super::common::{
-    Column, Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out, table,
+    Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out, table,
 };
 use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::format::json::{self, Layout};
@@ -216,7 +216,7 @@ impl View<'_> {
             if found.is_empty() {
                 return String::new();
             }
-            let columns = [Column::left("JOB"), Column::left("ROUTE"), Column::left("TROUBLE")];
+            let columns = ["<JOB", "<ROUTE", "<TROUBLE"];
             let lines = found.iter().map(|(job, route, text)| {
                 let route = if route.is_empty() { "-".into() } else { route.to_string() };
                 [job.clone(), route, text.clone()]
@@ -361,16 +361,7 @@ impl Listed for Row {
 }
 
 fn list(rows: &[Row], painter: Painter) -> String {
-    let columns = [
-        Column::left("JOB"),
-        Column::left("SOURCE"),
-        Column::left("ROUTE"),
-        Column::left("OWNER"),
-        Column::left("ST"),
-        Column::left("STATE"),
-        Column::right("FOR"),
-        Column::left("RESOURCE"),
-    ];
+    let columns = ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<STATE", ">FOR", "<RESOURCE"];
     let or_dash = |text: &BString| if text.is_empty() { "-".to_owned() } else { text.to_string() };
     let rows = rows.iter().map(|row| {
         [
@@ -388,15 +379,7 @@ fn list(rows: &[Row], painter: Painter) -> String {
 }
 
 fn past(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
-    let columns = [
-        Column::left("JOB"),
-        Column::left("SOURCE"),
-        Column::left("ROUTE"),
-        Column::left("OWNER"),
-        Column::left("ST"),
-        Column::left("COMPLETED"),
-        Column::right("RUNTIME"),
-    ];
+    let columns = ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<COMPLETED", ">RUNTIME"];
     let rows = ads.iter().map(|ad| {
         let context = Context::new(world).my(ad);
         let int = |name: &str| context.int(name);

@@ -60,6 +60,6 @@ pub(crate) use read_ads::{AdStream, malformed, read_ads, refuse_malformed};
 pub(crate) use scenario::{in_scenario, line_of_knob, read_jobs, read_scenario};
 pub use session::{Session, brief};
 pub use status::Status;
-pub use table::{Align, Column, table};
+pub use table::table;
 pub use values::EventsTo;
 pub(crate) use values::{assignment, events_to, seconds};

@@ -6,56 +6,24 @@ use tabled::settings::{Alignment, Padding, Style};
 
 use super::Painter;
 
-/// How a column stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Words.
-    Left,
-    /// Numbers.
-    Right,
-}
-
-/// One column of a table.
-#[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// What stands above it.
-    pub heading: &'static str,
-    /// How it stands.
-    pub align: Align,
-}
-
-impl Column {
-    /// A column of words.
-    pub const fn left(heading: &'static str) -> Self {
-        Column { heading, align: Align::Left }
-    }
-
-    /// A column of numbers.
-    pub const fn right(heading: &'static str) -> Self {
-        Column { heading, align: Align::Right }
-    }
-}
-
 /// Prints rows under their headings, each line with its newline. Control characters in cells are shown as `?`, so that
-/// one cell is one line. A table without rows is its headings.
-pub fn table<R>(columns: &[Column], rows: R, painter: Painter) -> String
+/// one cell is one line. A table without rows is its headings. Each heading says in front how its column stands, as a format would:
+/// `<` to the left, as words do, `>` to the right, as numbers do.
+pub fn table<R>(headings: &[&str], rows: R, painter: Painter) -> String
 where
     R: IntoIterator,
     R::Item: IntoIterator<Item = String>,
 {
     let mut builder = Builder::default();
-    builder.push_record(columns.iter().map(|column| column.heading.to_owned()));
+    builder.push_record(headings.iter().map(|heading| heading.trim_start_matches(['<', '>'])));
     for row in rows {
         builder.push_record(row.into_iter().map(|cell| clean(&cell)));
     }
     let mut table = builder.build();
     table.with(Style::empty()).modify(Rows::new(..), Padding::new(0, 2, 0, 0));
-    for (at, column) in columns.iter().enumerate() {
-        let alignment = match column.align {
-            Align::Left => Alignment::left(),
-            Align::Right => Alignment::right(),
-        };
-        table.modify(Columns::one(at), alignment);
+    for (at, heading) in headings.iter().enumerate() {
+        let to_right = heading.starts_with('>');
+        table.modify(Columns::one(at), if to_right { Alignment::right() } else { Alignment::left() });
     }
     let mut text = String::new();
     for (at, line) in table.to_string().lines().enumerate() {
@@ -80,7 +48,7 @@ mod tests {
 
     #[test]
     fn columns_are_in_line_and_lines_end_without_blanks() {
-        let columns = [Column::left("JOB"), Column::right("STATUS"), Column::left("WHY")];
+        let columns = ["<JOB", ">STATUS", "<WHY"];
         let rows = [["1.0", "0", "done\n"], ["12.0", "143", ""]].map(|row| row.map(str::to_owned));
         assert_eq!(
             table(&columns, rows, Painter::plain()),

@@ -6,7 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 use serde::Serialize;
 
 use crate::classad::ClassAd;
-use crate::cli::common::{Column, Painter, table};
+use crate::cli::common::{Painter, table};
 use crate::config::{Config, ConfigError, LoadOptions, View, Who};
 use crate::hook::keyword::{self, Lookup};
 use crate::hook::{Caller, HookType, path_check};
@@ -247,14 +247,7 @@ impl Report {
         }
         if !self.hooks.is_empty() {
             text.push('\n');
-            let columns = [
-                Column::left("CALLER"),
-                Column::left("KNOB"),
-                Column::left("PATH"),
-                Column::left("TIME-OUT"),
-                Column::left("ARGUMENTS"),
-                Column::left("VERDICT"),
-            ];
+            let columns = ["<CALLER", "<KNOB", "<PATH", "<TIME-OUT", "<ARGUMENTS", "<VERDICT"];
             let rows = self.hooks.iter().map(|row| {
                 vec![
                     row.caller.clone(),

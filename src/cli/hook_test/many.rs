@@ -10,7 +10,7 @@ use super::feed::{Ads, Feed};
 use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::setup;
-use crate::cli::common::{AdFormat, Column, Painter, Problem, Progress, Session, Status, table, with_events};
+use crate::cli::common::{AdFormat, Painter, Problem, Progress, Session, Status, table, with_events};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
@@ -217,13 +217,7 @@ impl Seen<'_> {
     }
 
     fn table(&self, painter: Painter) -> String {
-        let columns = [
-            Column::right("ADS"),
-            Column::left("VERDICT"),
-            Column::left("HOLD"),
-            Column::left("FIRST"),
-            Column::left("REASON"),
-        ];
+        let columns = [">ADS", "<VERDICT", "<HOLD", "<FIRST", "<REASON"];
         let rows = self.tally.groups().into_iter().map(|group| {
             let hold = group.hold.map_or_else(String::new, |(code, subcode)| format!("{code}/{subcode}"));
             [

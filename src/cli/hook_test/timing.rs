@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::call;
 use super::options::Shared;
-use crate::cli::common::{Align, Column, Painter, Problem, Session, Status, table};
+use crate::cli::common::{Painter, Problem, Session, Status, table};
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::runner::hook_test::{Setup, Timing};
@@ -52,17 +52,7 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 fn shown(timing: &Timing, painter: Painter) -> String {
-    let columns = [
-        Column::right("CALLS"),
-        Column { heading: "LEAST", align: Align::Right },
-        Column::right("MEDIAN"),
-        Column::right("P90"),
-        Column::right("P99"),
-        Column::right("MOST"),
-        Column::right("MEAN"),
-        Column::right("USER"),
-        Column::right("SYSTEM"),
-    ];
+    let columns = [">CALLS", ">LEAST", ">MEDIAN", ">P90", ">P99", ">MOST", ">MEAN", ">USER", ">SYSTEM"];
     let count = u32::try_from(timing.took.len().max(1)).unwrap_or(u32::MAX);
     let ms = |time: Duration| format!("{:.2}", milliseconds(time));
     let mut row = vec![timing.took.len().to_string()];

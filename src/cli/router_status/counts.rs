@@ -9,7 +9,7 @@ use serde_json::json;
 use super::forms::{Form, Listed};
 use super::rows::Row;
 use crate::classad::ClassAd;
-use crate::cli::common::{Column, table};
+use crate::cli::common::table;
 use crate::job::JobStatus;
 use crate::world::World;
 
@@ -50,9 +50,9 @@ impl Listed for Counts {
 /// The counts of jobs by `by` in the form that was asked for.
 pub(super) fn shown(rows: &[Row], by: &str, form: &Form, world: &dyn World) -> anyhow::Result<Vec<u8>> {
     let (of, heading) = match by {
-        "user" => ("User", "USER"),
-        "site" => ("Site", "SITE"),
-        _ => ("Route", "ROUTE"),
+        "user" => ("User", "<USER"),
+        "site" => ("Site", "<SITE"),
+        _ => ("Route", "<ROUTE"),
     };
     let mut counts: BTreeMap<&BString, [u64; 6]> = BTreeMap::new();
     for row in rows {
@@ -75,15 +75,7 @@ pub(super) fn shown(rows: &[Row], by: &str, form: &Form, world: &dyn World) -> a
     let counts = counts.into_iter().map(|(name, counts)| Counts { of, name: name.clone(), counts });
     let counts: Vec<Counts> = counts.collect();
     form.shown(&counts, world, |painter| {
-        let columns = [
-            Column::left(heading),
-            Column::right("JOBS"),
-            Column::right("IDLE"),
-            Column::right("RUN"),
-            Column::right("HELD"),
-            Column::right("DONE"),
-            Column::right("OTHER"),
-        ];
+        let columns = [heading, ">JOBS", ">IDLE", ">RUN", ">HELD", ">DONE", ">OTHER"];
         let rows = counts.iter().map(|Counts { name, counts, .. }| {
             let name = if name.is_empty() { "-".into() } else { name.to_string() };
             std::iter::once(name).chain(counts.iter().map(u64::to_string)).collect::<Vec<_>>()

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::router::{JsonRows, Setup};
 use crate::cli::common::{
-    Column, ConfigOptions, OutputOptions, Painter, Problem, QuirksOptions, Session as Program, Status,
-    pipe_ends, read_jobs, read_scenario, table,
+    ConfigOptions, OutputOptions, Painter, Problem, QuirksOptions, Session as Program, Status, pipe_ends,
+    read_jobs, read_scenario, table,
 };
 use crate::os::RealWorld;
 use crate::router::Router;
@@ -109,15 +109,7 @@ fn summary(totals: &Totals, painter: Painter) -> String {
         written(*mean_wait),
         written(*longest_wait)
     );
-    let columns = [
-        Column::left("ROUTE"),
-        Column::right("ROUTED"),
-        Column::right("FINISHED"),
-        Column::right("REMOVED"),
-        Column::right("AT MOST"),
-        Column::right("ON AVERAGE"),
-        Column::right("THROTTLED"),
-    ];
+    let columns = ["<ROUTE", ">ROUTED", ">FINISHED", ">REMOVED", ">AT MOST", ">ON AVERAGE", ">THROTTLED"];
     let rows = routes.iter().map(|route| {
         [
             route.name.to_string(),
@@ -156,16 +148,7 @@ fn object(point: &Point) -> serde_json::Value {
 }
 
 fn rows(points: &[Point], painter: Painter) -> String {
-    let columns = [
-        Column::right("TIME"),
-        Column::right("WAITING"),
-        Column::right("FINISHED"),
-        Column::right("FAILED"),
-        Column::left("ROUTE"),
-        Column::right("JOBS"),
-        Column::right("RUNNING"),
-        Column::left("THROTTLE"),
-    ];
+    let columns = [">TIME", ">WAITING", ">FINISHED", ">FAILED", "<ROUTE", ">JOBS", ">RUNNING", "<THROTTLE"];
     let rows = points.iter().flat_map(|point| {
         point.routes.iter().enumerate().map(|(at, route)| {
             let head = |text: String| if at == 0 { text } else { String::new() };

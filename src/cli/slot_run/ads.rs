@@ -12,7 +12,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
 use crate::cli::common::{
-    AdFormat, Column, Output, Painter, Problem, Session, Status, pipe_ends, print_out, table as render,
+    AdFormat, Output, Painter, Problem, Session, Status, pipe_ends, print_out, table as render,
 };
 use crate::runner::slot::at_rest;
 use crate::slot::{ExecutionPoint, SlotKey, SlotPlan};
@@ -113,16 +113,7 @@ impl Planned {
 pub(super) fn table(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let loaded = load::load(cli)?;
     load::warn(session, &loaded.warnings);
-    let columns = [
-        Column::left("SLOT"),
-        Column::left("TYPE"),
-        Column::right("CPUS"),
-        Column::right("MEMORY"),
-        Column::right("DISK"),
-        Column::left("KEYWORD"),
-        Column::left("FETCH_WORK"),
-        Column::left("NOTE"),
-    ];
+    let columns = ["<SLOT", "<TYPE", ">CPUS", ">MEMORY", ">DISK", "<KEYWORD", "<FETCH_WORK", "<NOTE"];
     let slots: Vec<Planned> = loaded.settings.slots.iter().map(Planned::of).collect();
     let broken = slots.iter().any(|slot| slot.broken.is_some());
     let rows = cli.output.rows(&slots)?;

@@ -11,7 +11,7 @@ use super::simulate_play::play_side_by_side;
 use super::simulate_ready::{Ready, simulation};
 use super::simulate_report::{cut, more};
 use super::simulate_silence::explain_silence;
-use crate::cli::common::{Column, Painter, Status, print_out, table};
+use crate::cli::common::{Painter, Status, print_out, table};
 use crate::runner::simulate::summary::HookCounts;
 use crate::runner::simulate::times::written;
 use crate::runner::simulate::{Fate, Play, Played, Simulation, Summary, Whose};
@@ -105,8 +105,7 @@ const MEASURES: [Measure; 14] = [
 ];
 
 fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, painter: Painter) -> String {
-    let columns =
-        [Column::left(""), Column::right("BEFORE"), Column::right("AFTER"), Column::right("CHANGE")];
+    let columns = ["<", ">BEFORE", ">AFTER", ">CHANGE"];
     let measured = MEASURES
         .iter()
         .map(|(name, of, form)| row((*name).to_owned(), (of(&one.summary), of(&other.summary)), *form));

@@ -1,6 +1,6 @@
 //! A summary on one screen.
 
-use crate::cli::common::{Column, Painter, table};
+use crate::cli::common::{Painter, table};
 use crate::runner::simulate::summary::{NeverRun, PartTold, Summary, TypeTold};
 use crate::runner::simulate::times::written;
 use crate::text::calendar::Civil;
@@ -16,9 +16,9 @@ pub(super) fn report(summary: &Summary, painter: Painter) -> String {
         text += &causes(summary, painter);
     }
     text += &types(summary, painter);
-    text += &parts("OWNER", &summary.owners, painter);
+    text += &parts("<OWNER", &summary.owners, painter);
     if summary.groups.len() > 1 {
-        text += &parts("JOBS", &summary.groups, painter);
+        text += &parts("<JOBS", &summary.groups, painter);
     }
     text += &hooks(summary, painter);
     text += &never(summary);
@@ -86,7 +86,7 @@ fn causes(summary: &Summary, painter: Painter) -> String {
     let mut causes: Vec<_> = summary.badput.iter().collect();
     causes.sort_by(|a, b| b.1.cpu_seconds.total_cmp(&a.1.cpu_seconds));
     let left = causes.len().saturating_sub(SHOWN);
-    let columns = [Column::left("BADPUT BY CAUSE"), Column::right("TIMES"), Column::right("PROCESSOR TIME")];
+    let columns = ["<BADPUT BY CAUSE", ">TIMES", ">PROCESSOR TIME"];
     let rows = causes
         .into_iter()
         .take(SHOWN)
@@ -96,16 +96,16 @@ fn causes(summary: &Summary, painter: Painter) -> String {
 
 fn types(summary: &Summary, painter: Painter) -> String {
     let columns = [
-        Column::left("SLOT TYPE"),
-        Column::right("SLOTS"),
-        Column::right("BUSY"),
-        Column::right("SUSPENDED"),
-        Column::right("RETIRING"),
-        Column::right("PREEMPTING"),
-        Column::right("CLAIMED IDLE"),
-        Column::right("UNCLAIMED"),
-        Column::right("OWNER"),
-        Column::right("DRAINED"),
+        "<SLOT TYPE",
+        ">SLOTS",
+        ">BUSY",
+        ">SUSPENDED",
+        ">RETIRING",
+        ">PREEMPTING",
+        ">CLAIMED IDLE",
+        ">UNCLAIMED",
+        ">OWNER",
+        ">DRAINED",
     ];
     let row = |it: &TypeTold| {
         let part = |wanted: &str| {
@@ -131,21 +131,21 @@ fn types(summary: &Summary, painter: Painter) -> String {
     format!("\n{}{}", table(&columns, rows, painter), more(left, "types"))
 }
 
-fn parts(what: &'static str, parts: &[PartTold], painter: Painter) -> String {
+fn parts(what: &str, parts: &[PartTold], painter: Painter) -> String {
     if parts.is_empty() {
         return String::new();
     }
     let columns = [
-        Column::left(what),
-        Column::right("CAME"),
-        Column::right("COMPLETED"),
-        Column::right("PREEMPTED"),
-        Column::right("SUSPENDED"),
-        Column::right("HELD"),
-        Column::right("NEVER RAN"),
-        Column::right("WAITED"),
-        Column::right("GOODPUT"),
-        Column::right("BADPUT"),
+        what,
+        ">CAME",
+        ">COMPLETED",
+        ">PREEMPTED",
+        ">SUSPENDED",
+        ">HELD",
+        ">NEVER RAN",
+        ">WAITED",
+        ">GOODPUT",
+        ">BADPUT",
     ];
     let row = |it: &PartTold| {
         let name = if it.name.is_empty() { "(none)" } else { &it.name };
@@ -167,15 +167,7 @@ fn parts(what: &'static str, parts: &[PartTold], painter: Painter) -> String {
 }
 
 fn hooks(summary: &Summary, painter: Painter) -> String {
-    let columns = [
-        Column::left("HOOK"),
-        Column::right("CALLS"),
-        Column::right("ACCEPTED"),
-        Column::right("REFUSED"),
-        Column::right("NO WORK"),
-        Column::right("BAD ANSWER"),
-        Column::right("FAILED"),
-    ];
+    let columns = ["<HOOK", ">CALLS", ">ACCEPTED", ">REFUSED", ">NO WORK", ">BAD ANSWER", ">FAILED"];
     let rows = summary.hooks.iter().map(|it| {
         let of_fetch = |count: u64| if it.hook == "FETCH_WORK" { thousands(count) } else { "-".to_owned() };
         vec![

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::options::{Cli, StatusOptions};
-use crate::cli::common::{Column, Painter, print_out, table};
+use crate::cli::common::{Painter, print_out, table};
 use crate::os::clock;
 use crate::runner::slot::{Answer, DrainNow, SlotStatus};
 use crate::text::one_line::one_line;
@@ -51,15 +51,15 @@ fn page(cli: &Cli, answer: Answer, slot: Option<&str>) -> anyhow::Result<String>
     }
     let count = slots.len();
     let columns = [
-        Column::left("SLOT"),
-        Column::left("STATE"),
-        Column::left("ACTIVITY"),
-        Column::left("JOB"),
-        Column::left("OWNER"),
-        Column::right("JOB SECONDS"),
-        Column::right("FETCH IN"),
-        Column::left("HOOKS"),
-        Column::left("LAST FETCH"),
+        "<SLOT",
+        "<STATE",
+        "<ACTIVITY",
+        "<JOB",
+        "<OWNER",
+        ">JOB SECONDS",
+        ">FETCH IN",
+        "<HOOKS",
+        "<LAST FETCH",
     ];
     let rows = slots.into_iter().map(|slot| {
         let seconds = |seconds: Option<u64>| seconds.map_or_else(String::new, |seconds| seconds.to_string());
