@@ -19,7 +19,7 @@ use crate::cli::compat::{Rule, Word, Words, rule};
 use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
-use crate::router::choose::UmbrellaError;
+use crate::router::choose::{Umbrella, UmbrellaError};
 use crate::router::{
     Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Reading, Rounds, Route, RouteState, RouteTable,
     Subject, TranslateError, Translator, When, forget_routing,
@@ -304,6 +304,34 @@ impl Tool<'_> {
         Ok(0)
     }
 
+    /// The umbrella constraint, told in the log; none where no route accepts jobs.
+    fn umbrella(
+        &self,
+        chooser: &Chooser<'_>,
+        states: &[RouteState],
+        log: &mut Log,
+    ) -> anyhow::Result<Result<Option<Umbrella>, u8>> {
+        let umbrella = chooser.umbrella(states);
+        let text = match &umbrella {
+            Ok(Some(Umbrella { text, .. })) | Err(UmbrellaError(text)) => text.clone(),
+            Ok(None) => {
+                log.line(b"JobRouter: no routes can accept more jobs at the moment.\n");
+                return Ok(Ok(None));
+            }
+        };
+        let text = match self.options.debug_umbrella {
+            true => [b"debug(", &text[..], b")"].concat(),
+            false => text.into(),
+        };
+        log.line(&[b"JobRouter: Umbrella constraint: ", &text[..], b"\n"].concat());
+        if umbrella.is_err() {
+            log.flush()?;
+            let error = UmbrellaError(text.into());
+            self.program.tell(&format!("ERROR \"JobRouter: {error}\"\n"));
+        }
+        Ok(umbrella.map_err(|_| 4))
+    }
+
     /// Finds a route for each job; the inner error is the status of an abort.
     fn find<'j>(
         &self,
@@ -318,27 +346,11 @@ impl Tool<'_> {
             return Ok(Ok(candidates));
         }
         let mut chooser = Chooser::new(table, knobs, None, self.world);
-        let shown = |text: &[u8]| match self.options.debug_umbrella {
-            true => [b"debug(", text, b")"].concat(),
-            false => text.to_vec(),
-        };
-        let told = |text: &[u8]| [b"JobRouter: Umbrella constraint: ", text, b"\n"].concat();
-        let umbrella = match chooser.umbrella(&states) {
+        let umbrella = match self.umbrella(&chooser, &states, log)? {
             Ok(Some(umbrella)) => umbrella,
-            Ok(None) => {
-                log.line(b"JobRouter: no routes can accept more jobs at the moment.\n");
-                return Ok(Ok(candidates));
-            }
-            Err(UmbrellaError(text)) => {
-                let text = shown(&text);
-                log.line(&told(&text));
-                log.flush()?;
-                let error = UmbrellaError(text.into());
-                self.program.tell(&format!("ERROR \"JobRouter: {error}\"\n"));
-                return Ok(Err(4));
-            }
+            Ok(None) => return Ok(Ok(candidates)),
+            Err(status) => return Ok(Err(status)),
         };
-        log.line(&told(&shown(&umbrella.text)));
         let mut turn = 0;
         for (key, job) in jobs {
             let is_full = knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs;

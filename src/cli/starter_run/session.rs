@@ -71,7 +71,6 @@ impl Run<'_> {
         let with = job.played_as.with();
         let spool = (with == With::Shadow && !job.dry_run).then(Spool::new).transpose()?;
         let log = self.log_file()?;
-        let words = ["htc-starter-run", "--carry"].map(BString::from).to_vec();
         let request = |ad: ClassAd| Request {
             world: &world,
             quirks: self.quirks(),
@@ -81,7 +80,7 @@ impl Run<'_> {
             overrides: overrides.clone(),
             with,
             // Whatever becomes of the file, it is this program.
-            helper: ("/proc/self/exe".into(), words.clone()),
+            helper: ("/proc/self/exe".into(), ["htc-starter-run", "--carry"].map(BString::from).to_vec()),
             spool: spool.as_ref().map(|spool| spool.path().to_owned()),
             log: log.clone(),
             shell: self.shell(),

@@ -69,6 +69,27 @@ fn begin<T>(
     }
 }
 
+/// Ends a call; one whose bystander has not ended is not done yet.
+fn end<T>(
+    reactor: &mut Reactor,
+    one: Running<T>,
+    mut ended: Ended,
+    done: &mut dyn FnMut(T, Outcome),
+) -> Option<Finished<T>> {
+    ended.to_group = one.aside.as_ref().and_then(Aside::signalled);
+    let took = clock::tick().since(one.began);
+    match one.aside.filter(|aside| !aside.is_over()) {
+        Some(mut aside) => {
+            aside.dismiss(reactor);
+            Some(Finished { tag: one.tag, ended, took, aside })
+        }
+        None => {
+            done(one.tag, Outcome { ending: Ending::Ran(ended), took });
+            None
+        }
+    }
+}
+
 /// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`, after which `next`
 /// is asked again. It is over when nothing runs and `next` has nothing. Returns the signal
 /// that ended it early, if one came for the program; everything is killed then.
@@ -144,19 +165,11 @@ pub fn run_coming<T>(
             }
             Event::Exited { child, .. } => {
                 let Some(one) = running.remove(&child) else { continue };
-                let Some(mut ended) = Ended::of(event, one.killed) else { continue };
+                let Some(ended) = Ended::of(event, one.killed) else { continue };
                 if !ended.left_behind.is_empty() {
                     reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
                 }
-                ended.to_group = one.aside.as_ref().and_then(Aside::signalled);
-                let took = clock::tick().since(one.began);
-                match one.aside.filter(|aside| !aside.is_over()) {
-                    Some(mut aside) => {
-                        aside.dismiss(reactor);
-                        finished.push(Finished { tag: one.tag, ended, took, aside });
-                    }
-                    None => done(one.tag, Outcome { ending: Ending::Ran(ended), took }),
-                }
+                finished.extend(end(reactor, one, ended, done));
             }
             _ => {}
         }
