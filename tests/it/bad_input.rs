@@ -76,7 +76,7 @@ fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
     std::os::unix::fs::symlink("/dev/full", point.path("events")).unwrap();
     let output = command.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
     assert_eq!(stderr.matches("No space left on device").count(), 1, "{stderr}");
     assert!(stderr.contains("job 1.0: succeeded"), "{stderr}");
 }
