@@ -1,5 +1,6 @@
 //! A stream that several threads work off by portions, with the results taken in the order of the stream.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZero;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,6 +9,10 @@ use super::Enough;
 
 /// Portions that are worked off before further threads are started: less is done before those would be there.
 const ALONE: u64 = 4;
+
+/// How many portions from the one that is taken next may be worked off: a thread that was quicker with a later one leaves it and
+/// goes on, so that portions of unlike length keep no processor waiting, and what is left does not grow.
+const AHEAD: u64 = 8;
 
 /// How many threads are used: as many as were asked for, else one for each processor that this process may use.
 pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
@@ -20,14 +25,14 @@ pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
 ///
 /// # Errors
 /// Those of the input.
-pub(crate) fn work_off<H, T, W: FnMut(&mut H) -> T>(
+pub(crate) fn work_off<H, T: Send, W: FnMut(&mut H) -> T>(
     threads: usize,
     deal: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
     worker: impl Fn() -> (H, W) + Sync,
     mut collect: impl FnMut(T) -> bool + Send,
     enough: &Enough,
 ) -> io::Result<()> {
-    let state = State { next: 0, goes_on: true, error: None, collect: &mut collect };
+    let state = State { next: 0, left: BTreeMap::new(), goes_on: true, error: None, collect: &mut collect };
     let line = Line { state: Mutex::new(state), moved: Condvar::new(), enough };
     let (mut hand, mut work) = worker();
     if line.work(&deal, &mut hand, &mut work, ALONE) {
@@ -45,32 +50,31 @@ pub(crate) fn work_off<H, T, W: FnMut(&mut H) -> T>(
 }
 
 /// Where results wait until those before them are taken.
-struct Line<'c, C> {
-    state: Mutex<State<'c, C>>,
+struct Line<'c, C, T> {
+    state: Mutex<State<'c, C, T>>,
     moved: Condvar,
     enough: &'c Enough,
 }
 
-struct State<'c, C> {
+struct State<'c, C, T> {
     /// The portion whose result is taken next.
     next: u64,
+    /// Results of later ones.
+    left: BTreeMap<u64, T>,
     goes_on: bool,
     error: Option<io::Error>,
     collect: &'c mut C,
 }
 
-impl<C> Line<'_, C> {
+impl<C: FnMut(T) -> bool, T> Line<'_, C, T> {
     /// Works off portions up to a number; whether there may be more.
-    fn work<H, T>(
+    fn work<H>(
         &self,
         deal: &impl Fn(&mut H) -> io::Result<Option<u64>>,
         hand: &mut H,
         work: &mut impl FnMut(&mut H) -> T,
         end: u64,
-    ) -> bool
-    where
-        C: FnMut(T) -> bool,
-    {
+    ) -> bool {
         let _watch = Watch(self);
         while self.state().goes_on {
             let number = match deal(hand) {
@@ -82,38 +86,53 @@ impl<C> Line<'_, C> {
                 }
             };
             let result = work(hand);
-            let mut state = self.state();
-            while state.goes_on && state.next != number {
-                state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-            if state.goes_on {
-                state.next += 1;
-                state.goes_on = (state.collect)(result);
-            }
-            let goes_on = state.goes_on;
-            drop(state);
-            self.moved.notify_all();
-            if !goes_on {
-                self.enough.say();
-            }
+            self.leave(number, result);
             if number + 1 == end {
                 return true;
             }
         }
         false
     }
+
+    /// Takes the result of a portion and those that waited for it, or leaves it until it is its turn.
+    fn leave(&self, number: u64, result: T) {
+        let mut state = self.state();
+        while state.goes_on && number >= state.next + AHEAD {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.left.insert(number, result);
+        while state.goes_on
+            && let Some(result) = state.take_next()
+        {
+            state.goes_on = (state.collect)(result);
+        }
+        let goes_on = state.goes_on;
+        drop(state);
+        self.moved.notify_all();
+        if !goes_on {
+            self.enough.say();
+        }
+    }
 }
 
-impl<'c, C> Line<'c, C> {
-    fn state(&self) -> MutexGuard<'_, State<'c, C>> {
+impl<C, T> State<'_, C, T> {
+    fn take_next(&mut self) -> Option<T> {
+        let result = self.left.remove(&self.next)?;
+        self.next += 1;
+        Some(result)
+    }
+}
+
+impl<'c, C, T> Line<'c, C, T> {
+    fn state(&self) -> MutexGuard<'_, State<'c, C, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends the work of all where one of them panics, as nobody would take the results behind its own.
-struct Watch<'l, 'c, C>(&'l Line<'c, C>);
+struct Watch<'l, 'c, C, T>(&'l Line<'c, C, T>);
 
-impl<C> Drop for Watch<'_, '_, C> {
+impl<C, T> Drop for Watch<'_, '_, C, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.state().goes_on = false;
