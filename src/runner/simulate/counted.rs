@@ -13,7 +13,7 @@ impl Simulation<'_> {
     /// Jobs wait: the call that ends next may bring one of them.
     pub(super) fn wake_who_waits(&mut self) {
         let now = self.since();
-        while let Some(Reverse((at, host, key, turn))) = self.asks.peek().copied() {
+        while let Some((at, host, key, turn)) = self.asks.peek() {
             if self.asking.is_some_and(|asking| asking <= (at, host, key)) {
                 return;
             }
@@ -25,7 +25,7 @@ impl Simulation<'_> {
             }
             let ends = ends.max(at);
             if ends > at {
-                self.asks.push(Reverse((ends, host, key, turn)));
+                self.asks.push((ends, host, key, turn));
                 continue;
             }
             self.asking = Some((ends, host, key));
@@ -49,7 +49,7 @@ impl Simulation<'_> {
             if ends == now {
                 self.answered = Some((now, host, key));
             }
-            self.asks.push(Reverse((ends.max(now + 1), host, key, turn)));
+            self.asks.push((ends.max(now + 1), host, key, turn));
             return;
         }
         self.step(host as usize, Event::Asks { slot: key });

@@ -225,7 +225,7 @@ impl Simulation<'_> {
         }
         for (key, Tick(asks), turn) in parked {
             let at = asks.saturating_sub(self.begun.monotonic_us);
-            self.asks.push(Reverse((at, number, key, turn)));
+            self.asks.push((at, number, key, turn));
         }
         for (_, job) in given_up {
             let dropped = self.queue.evicted(job);

@@ -11,6 +11,7 @@ mod engine;
 mod fate;
 mod history;
 mod host;
+mod in_order;
 mod own;
 mod pattern;
 pub mod plan;

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::chance::{Dice, Drawn};
 use super::fate::Memory;
 use super::host::{Host, Running, SlotSeen};
+use super::in_order::InOrder;
 use super::pattern::Tide;
 use super::plan::Plan;
 use super::queue::{Queue, Refused};
@@ -96,7 +97,7 @@ pub struct Simulation<'a> {
     pub(super) rows: u32,
     pub(super) finished: Option<String>,
     /// Slots whose calls of FETCH_WORK are counted only: when the next one ends, in microseconds since the start, or earlier.
-    pub(super) asks: BinaryHeap<Reverse<(u64, u32, SlotKey, u32)>>,
+    pub(super) asks: InOrder<(u64, u32, SlotKey, u32)>,
     /// The one of them that stands in the calendar.
     pub(super) asking: Option<(u64, u32, SlotKey)>,
     /// The last call of FETCH_WORK that has ended: of those that end in the same moment earlier ones have had their answer.
@@ -140,7 +141,7 @@ impl<'a> Simulation<'a> {
             play,
             rows: 0,
             finished: None,
-            asks: BinaryHeap::new(),
+            asks: InOrder::new(),
             asking: None,
             answered: None,
             row_names: Vec::new(),
