@@ -74,6 +74,7 @@ SLOT1_JOB_HOOK_KEYWORD = $(STARTD_JOB_HOOK_KEYWORD)
 MAX_STARTD_LOG = 10 Mb
 STARTD_CRON_JOBLIST = GPU
 STARTD_CRON_GPU_EXECUTABLE = /bin/true
+STARTD_CRON_GPU_PERIOD = 5m
 JOB_ROUTER_ROUTE_NAMES = r
 JOB_ROUTER_ROUTE_r @=end
   UNIVERSE VANILLA
@@ -107,6 +108,39 @@ FARM_HOOK_FETCH_WROK = /bin/true
     assert!(out.contains("did you mean STARTD_JOB_HOOK_KEYWORD?"), "{out}");
     assert!(out.contains("did you mean FARM_HOOK_JOB_EXIT_TIMEOUT?"), "{out}");
     assert!(!out.contains("no type of hook"), "{out}");
+}
+
+#[test]
+fn cron_jobs_that_never_run_are_told_with_the_reason() {
+    let config = "STARTD_CRON_JOBLIST = A, B, C, D, E
+STARTD_CRON_A_EXECUTABLE = /bin/true
+STARTD_CRON_A_MODE = sometimes
+STARTD_CRON_B_EXECUTABLE = /bin/true
+STARTD_CRON_C_EXECUTABLE = /bin/true
+STARTD_CRON_C_PERIOD = 3x
+STARTD_CRON_D_EXECUTABLE = /bin/true
+STARTD_CRON_D_PERIOD = 5m
+STARTD_CRON_D_JOB_LOAD = 2
+STARTD_CRON_D_KILL = yes
+STARTD_CRON_E_EXECUTABLE = /bin/true
+STARTD_CRON_E_PERIOD = 1h
+SCHEDD_CRON_JOBLIST = S
+SCHEDD_CRON_S_EXECUTABLE = /bin/true
+SCHEDD_CRON_S_MODE = OnDemand
+";
+    let found = findings(config);
+    let lines = ["3:1", "4:1", "6:1", "9:1", "10:1", "15:1"];
+    assert_eq!(found, lines.map(|place| format!("cron-job:{place}")));
+    let (out, _, _) = Place::new(config).run(["lint"]);
+    assert!(out.contains("STARTD_CRON_B_PERIOD: Periodic needs a period: the job is never run"), "{out}");
+    // In a file that is one of many the period may stand elsewhere.
+    let place = Place::new("");
+    place.write(
+        "part",
+        "STARTD_CRON_JOBLIST = B\nSTARTD_CRON_B_EXECUTABLE = /bin/true\nSTARTD_CRON_B_KILL = 1\n",
+    );
+    let (out, _, _) = place.run(["lint", "10-part"]);
+    assert!(!out.contains("needs a period"), "{out}");
 }
 
 #[test]
@@ -317,7 +351,7 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
                 SLOT1_1_USER = alice\nSTARTD_ATTRS = Colour\nSLOT_TYPE_1_Colour = \"red\"\nSLOT1_Colour = \"blue\"\n\
                 JOB_ROUTER_SCHEDD2_SPOOL = /s\nALLOW_WRITE_COLLECTOR = *\nSEC_CLIENT_ENCRYPTION = REQUIRED\n\
                 MASTER_STARTD_BACKOFF_FACTOR = 2\nSTARTD_CRON_JOBLIST = A\nSTARTD_CRON_A_EXECUTABLE = /bin/true\n\
-                STARTD_CRON_A_RECONFIG_RERUN = true\nSCHEDD2 = $(SCHEDD)\nSCHEDD2_ARGS = -local-name two\n\
+                STARTD_CRON_A_MODE = OneShot\nSTARTD_CRON_A_RECONFIG_RERUN = true\nSCHEDD2 = $(SCHEDD)\nSCHEDD2_ARGS = -local-name two\n\
                 TWO.SPOOL = /two\nDAEMON_LIST = MASTER SCHEDD2\nGROUP_NAMES = hep hep.lab\nGROUP_QUOTA_hep = 5\n\
                 GROUP_QUOTA_DYNAMIC_hep.lab = 0.5\nGROUP_ACCEPT_SURPLUS_hep.lab = true\nGROUP_ACCEPT_SURPLUS = false\n\
                 GROUP_QUOTA_ROUND_ROBIN_RATE = 2\nGROUP_PRIO_FACTOR_hep = 3\nGROUP_SORT_EXPR = 1\n";
@@ -504,6 +538,7 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
         "unquoted-string",
         "named-not-defined",
         "slot-type",
+        "cron-job",
         "removed-parameter",
     ];
     let place = Place::new("");

@@ -34,6 +34,19 @@ fn array(text: &str) -> Vec<Value> {
 }
 
 #[test]
+fn a_keyword_without_a_fetch_hook_is_told_of_the_slot_and_of_no_slot_that_is_never_made() {
+    let point = Point::new().knob("SLOT1_JOB_HOOK_KEYWORD = NONE").arguments([]);
+    let point = point
+        .knob("SLOT_TYPE_1 = 100%")
+        .knob("NUM_SLOTS_TYPE_1 = 1")
+        .knob("SLOT_TYPE_1_PARTITIONABLE = true");
+    let (_, _, err) = run(&point, &["-n"], "");
+    let told: Vec<&str> = err.lines().filter(|line| line.contains("NONE_HOOK_FETCH_WORK")).collect();
+    let wanted = "slot1 has the keyword NONE, but NONE_HOOK_FETCH_WORK is not defined: it fetches no work";
+    assert!(told.len() == 1 && told[0].ends_with(wanted), "{err}");
+}
+
+#[test]
 fn where_json_is_asked_for_an_array_comes() {
     let point = Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob("SLOT_TYPE_1 = 50%").arguments([]);
     let job = "ClusterId = 3\nProcId = 1\nRequestMemory = 1\n\nClusterId = 4\nRequestMemory = 9999\n";

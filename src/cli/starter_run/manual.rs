@@ -26,8 +26,8 @@ pub(super) const MANUAL: Manual = Manual {
          job. A runtime that is not there is told, and the job is not run outside of it.",
         "--as shadow plays schedd and shadow too. SHADOW_PREPARE_JOB is called, then files go into the scratch directory and back as \
          ShouldTransferFiles, TransferInput, TransferOutput, TransferOutputRemaps, PreserveRelativePaths, TransferCheckpoint, \
-         FailureFiles, ManifestDesired, OutputDestination and the limits MaxTransferInputMB and MaxTransferOutputMB say, by \
-         FILETRANSFER_PLUGINS and the job's TransferPlugins where they are URLs; PREPARE_JOB_BEFORE_TRANSFER comes before that. \
+         FailureFiles, ManifestDesired, OutputDirectory, OutputDestination and the limits MaxTransferInputMB and MaxTransferOutputMB \
+         say, by FILETRANSFER_PLUGINS and the job's TransferPlugins where they are URLs; PREPARE_JOB_BEFORE_TRANSFER comes before that. \
          Periodic and exit policy, durations and SYSTEM_PERIODIC_* hold, remove, send back or repeat the job; UserLog gets the \
          events of 25.14; printed is the ad as the queue would have it. --until runs a job again: until it is done (held jobs are \
          released by PeriodicRelease), until it is held, or so many times. What a job leaves is read as the job's account and \

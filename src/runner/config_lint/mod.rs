@@ -1,6 +1,7 @@
 //! What is wrong in a configuration: the language's own rules, then those of hooks, slots and transforms, which need
 //! the rooms that read these values.
 
+mod crons;
 pub mod here;
 mod hooks;
 pub mod job_ad;

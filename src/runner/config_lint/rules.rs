@@ -1,7 +1,7 @@
 //! All rules over one configuration.
 
 use super::scope::Scope;
-use super::{hooks, slots, transforms};
+use super::{crons, hooks, slots, transforms};
 use crate::config::lint::{self, Finding, Subject};
 
 /// Rules that say that something is nowhere.
@@ -20,6 +20,7 @@ pub fn lint(subject: &Subject<'_>, scope: Scope) -> Vec<Finding> {
     let mut findings = lint::lint(subject);
     hooks::lint(subject, scope, &mut findings);
     slots::lint(subject, &mut findings);
+    crons::lint(subject, scope, &mut findings);
     transforms::lint(subject, scope, &mut findings);
     if !scope.complete {
         // What is near to a name that is known is a slip wherever the rest stands.

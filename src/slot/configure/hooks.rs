@@ -39,7 +39,7 @@ impl crate::hook::Knobs for InLog<'_> {
     }
 }
 
-/// The hooks of the slot called `id`; a dynamic slot may use the keyword of its `parent`.
+/// The hooks of the slot called `id`; a dynamic slot may use the keyword of its `parent`, of which all is told then that is to be told.
 pub(super) fn of_slot(
     knobs: &Knobs<'_>,
     world: &dyn World,
@@ -69,7 +69,8 @@ pub(super) fn of_slot(
         keyword: keyword.to_str_lossy().into_owned(),
     };
     let knob = HookType::FetchWork.knob(&keyword).to_string();
-    if hooks.fetch.is_none() && knobs.text(&knob).is_none() {
+    let is_own = parent.is_none() || knobs.string(&format!("{id}_JOB_HOOK_KEYWORD")).is_some();
+    if hooks.fetch.is_none() && knobs.text(&knob).is_none() && is_own {
         knobs.warn(format!("{id} has the keyword {keyword}, but {knob} is not defined: it fetches no work"));
     }
     Some(hooks)
