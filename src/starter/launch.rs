@@ -46,62 +46,55 @@ impl Starter<'_> {
         if self.faulted(now, Moment::Start, out) || self.faulted(now, Moment::Environment, out) {
             return;
         }
-        let world = self.frozen(now);
-        let universe = match process::universe(&self.ad, &world) {
-            Ok(universe) => universe,
-            Err(failure) => return self.start_failed(now, failure, out),
-        };
-        if universe == Universe::Java.number()
-            && let Err(failure) = self.put_java(now)
-        {
-            return self.start_failed(now, failure, out);
+        if let Err(failure) = self.start_in_runtime(now, out) {
+            self.start_failed(now, failure, out);
         }
-        let (runtime, late) = match self.choose_runtime(now, out) {
-            Ok(chosen) => chosen,
-            Err(failure) => return self.start_failed(now, failure, out),
-        };
+    }
+
+    /// The job in what its ad and the configuration choose for it.
+    fn start_in_runtime(&mut self, now: Now, out: &mut Vec<Action>) -> Result<(), StartFailure> {
+        let world = self.frozen(now);
+        let universe = process::universe(&self.ad, &world)?;
+        if universe == Universe::Java.number() {
+            self.put_java(now)?;
+        }
+        let (runtime, late) = self.choose_runtime(now, out)?;
         if runtime != Runtime::Plain && matches!(self.phase, Phase::Exiting { .. }) {
             // Started too late: nobody would end the container.
-            return;
+            return Ok(());
         }
         if runtime == Runtime::Docker {
             if self.setup.shell.is_some() {
                 let text = "no shell is started in a container of docker: run the job and use docker exec";
-                return self.start_failed(now, StartFailure::new(text, 0, 0), out);
+                return Err(StartFailure::new(text, 0, 0));
             }
-            return self.start_docker(now, out);
+            self.start_docker(now, out);
+            return Ok(());
         }
-        let mounts = match self.mounts(&world, universe != LOCAL_UNIVERSE, out) {
-            Ok(mounts) => mounts,
-            Err(failure) => return self.start_failed(now, failure, out),
-        };
+        let mounts = self.mounts(&world, universe != LOCAL_UNIVERSE, out)?;
         // What comes after sees the job's, also if arguments or environment keep it from being started.
         self.temporary = process::temporary(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
         let encrypts = Context::new(&world).my(&self.ad).boolean("EncryptExecuteDirectory") == Some(true);
         if (!encrypts && self.faulted(now, Moment::Encryption, out))
             || self.faulted(now, Moment::Isolation, out)
         {
-            return;
+            return Ok(());
         }
-        let java = universe == Universe::Java.number();
         let directories = directories(mounts.as_deref().unwrap_or_default(), &world);
         let process = self.process(&world, (runtime, late), mounts, out);
-        match process.map(|process| JobProcess { java, ..process }) {
-            Ok(process) if runtime == Runtime::Singularity => {
-                out.extend(directories);
-                self.start_singularity(process, out);
-            }
-            Ok(process) => {
-                self.list_environment(&process.environment, out);
-                self.phase = Phase::Starting;
-                out.push(Action::StartProcess(Box::new(process)));
-            }
-            Err(failure) => {
-                // 25.14 makes them before it reads arguments and environment: JOB_EXIT finds them (VanillaProc::StartJob).
-                out.extend(directories);
-                self.start_failed(now, failure, out);
-            }
+        if runtime == Runtime::Singularity || process.is_err() {
+            // 25.14 makes them before it reads arguments and environment: JOB_EXIT finds them (VanillaProc::StartJob).
+            out.extend(directories);
         }
+        let process = JobProcess { java: universe == Universe::Java.number(), ..process? };
+        if runtime == Runtime::Singularity {
+            self.start_singularity(process, out);
+            return Ok(());
+        }
+        self.list_environment(&process.environment, out);
+        self.phase = Phase::Starting;
+        out.push(Action::StartProcess(Box::new(process)));
+        Ok(())
     }
 
     /// What is bound over directories of the machine; `None`: nothing can be.

@@ -218,36 +218,27 @@ impl PluginCall {
             None => (TOO_LONG, TOO_LONG),
         };
         let mut texts = Vec::new();
-        let (results, read) = match &self.outfile {
-            Some(outfile) => match written {
-                None => {
-                    texts.push(format!(
-                        "|Error: file transfer plugin {program} exited with code {code}, unable to open output file {outfile}"
-                    ));
-                    (Vec::new(), false)
-                }
-                Some(text) => (ads(text, quirks.has(Quirk::PluginNoAdsLoops)), true),
-            },
-            None => (vec![lines(written.unwrap_or_default())], true),
+        let (results, read) = match (&self.outfile, written) {
+            (Some(outfile), None) => {
+                texts.push(format!(
+                    "|Error: file transfer plugin {program} exited with code {code}, unable to open output file {outfile}"
+                ));
+                (Vec::new(), false)
+            }
+            (Some(_), Some(text)) => (ads(text, quirks.has(Quirk::PluginNoAdsLoops)), true),
+            (None, _) => (vec![lines(written.unwrap_or_default())], true),
         };
         if read && results.is_empty() {
-            let (kind, number) = match exit {
-                Some(Exit::Signal { number, .. }) => ("signal", i64::from(number)),
-                _ => ("exit code", code),
-            };
-            let outfile = self.outfile.clone().unwrap_or_default();
-            texts.push(format!(
-                "|Error: file transfer plugin {program} exited ({kind} {number}), no valid classads in output file {outfile}"
-            ));
-            let subcode = match ended {
-                Ended::Exited(Exit::Signal { .. }) | Ended::TimedOut(_) => subcode,
-                _ if quirks.has(Quirk::PluginNoAdsLoops) => NO_RESULT,
+            texts.push(self.without_ads(exit, code));
+            let subcode = match exit {
+                Some(Exit::Code(_)) if quirks.has(Quirk::PluginNoAdsLoops) => NO_RESULT,
                 // Held as any other failure; one that claims to have done well has failed all the same.
-                _ => subcode.max(1),
+                Some(Exit::Code(_)) => subcode.max(1),
+                _ => subcode,
             };
             return PluginEnd { results, failure: Some((subcode, stack(&texts), false)) };
         }
-        let failed = !matches!(exit, Some(Exit::Code(0)));
+        let failed = exit != Some(Exit::Code(0));
         match self.outfile.is_some() {
             true => results.iter().for_each(|ad| self.complain(ad, code, &mut texts, world)),
             false if failed && exit.is_some() => self.complain_alone(&results[0], exit, &mut texts, world),
@@ -255,15 +246,36 @@ impl PluginCall {
         }
         let fails = failed || !read;
         if fails && texts.is_empty() {
-            texts.push(match ended {
-                Ended::TimedOut(limit) => format!("File transfer plugin {program} timed out after {limit} seconds."),
-                _ => format!(
-                    "File transfer plugin {program} failed unexpectedly with exit code {code}, did not report a TransferError message."
-                ),
-            });
+            texts.push(self.without_message(ended, code));
         }
         // A status of 0 is believed, whatever its ads say.
         PluginEnd { results, failure: fails.then(|| (subcode, stack(&texts), false)) }
+    }
+
+    /// What is said of a plugin whose outfile has no ad.
+    fn without_ads(&self, exit: Option<Exit>, code: i64) -> String {
+        let program = &self.program;
+        let (kind, number) = match exit {
+            Some(Exit::Signal { number, .. }) => ("signal", i64::from(number)),
+            _ => ("exit code", code),
+        };
+        let outfile = self.outfile.clone().unwrap_or_default();
+        format!(
+            "|Error: file transfer plugin {program} exited ({kind} {number}), no valid classads in output file {outfile}"
+        )
+    }
+
+    /// What is said of a plugin whose ads are silent about its failure.
+    fn without_message(&self, ended: &Ended, code: i64) -> String {
+        let program = &self.program;
+        match ended {
+            Ended::TimedOut(limit) => {
+                format!("File transfer plugin {program} timed out after {limit} seconds.")
+            }
+            _ => format!(
+                "File transfer plugin {program} failed unexpectedly with exit code {code}, did not report a TransferError message."
+            ),
+        }
     }
 
     fn complain(&self, ad: &ClassAd, code: i64, texts: &mut Vec<String>, world: &dyn Outside) {

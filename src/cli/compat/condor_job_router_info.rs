@@ -355,19 +355,8 @@ impl Tool<'_> {
         for (key, job) in jobs {
             let is_full = knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs;
             let rounds = Rounds { states: &mut states, turn: &mut turn };
-            let choice = chooser.choose_logged(&umbrella, job, rounds, &mut |event| match event {
-                Looked::Candidate => {
-                    if !is_full {
-                        let text = format!("JobRouter: Checking Job src={key} against all routes\n");
-                        log.line(text.as_bytes());
-                    }
-                    !is_full
-                }
-                Looked::Match(name) => {
-                    log.line(&[b"JobRouter: \tRoute Matches: ", name, b"\n"].concat());
-                    true
-                }
-            });
+            let choice = chooser
+                .choose_logged(&umbrella, job, rounds, &mut |event| tell_looked(&event, (key, is_full), log));
             let skips = "Skipping further searches for candidate jobs.";
             let text = match choice {
                 Choice::NotCandidate => continue,
@@ -417,18 +406,7 @@ impl Tool<'_> {
             false => translator.copy(route, &Original { ad: &source, key, sandboxed }, &mut ad, &mut steps),
         };
         if let Err(error) = made {
-            let text = error.reference_text(&description, route.name.as_bstr());
-            if matches!(error, TranslateError::NoUniverse) {
-                log.flush()?;
-                self.program.tell(&format!("ERROR \"{text}\"\n"));
-                return Ok(false);
-            }
-            log.line(format!("{text}\n").as_bytes());
-            if matches!(error, TranslateError::Transform { .. }) {
-                let what = "failed to apply route ClassAd modifications to target ad";
-                log.line(format!("JobRouter failure ({description}): {what}.\n").as_bytes());
-            }
-            return Ok(true);
+            return self.not_routed(&error, &description, route, log);
         }
         if in_place {
             log.line(format!("JobRouter ({description}): Done editing job.\n").as_bytes());
@@ -443,13 +421,7 @@ impl Tool<'_> {
         let label = translator.knobs.destination_label();
         let spooled = if sandboxed { " (sandboxed)" } else { "" };
         log.print(format!("submit_job as {owner}@{domain} to {label}{spooled}:\n").as_bytes());
-        let mut text = long::print(&ad);
-        text.push(b'\n');
-        match sink {
-            Sink::Out => log.print(&text),
-            Sink::Err => self.program.tell(&text.to_str_lossy()),
-            Sink::File(file) => file.write_all(&text)?,
-        }
+        self.write(&ad, log, sink)?;
         if let Some(copy) = lent {
             let _ = std::fs::remove_file(copy.to_path_lossy());
         }
@@ -457,6 +429,52 @@ impl Tool<'_> {
         log.line(text.as_bytes());
         Ok(true)
     }
+
+    /// Tells why there is no copy of a job; false when the daemon would abort.
+    fn not_routed(
+        &self,
+        error: &TranslateError,
+        description: &str,
+        route: &Route,
+        log: &mut Log,
+    ) -> anyhow::Result<bool> {
+        let text = error.reference_text(description, route.name.as_bstr());
+        if matches!(error, TranslateError::NoUniverse) {
+            log.flush()?;
+            self.program.tell(&format!("ERROR \"{text}\"\n"));
+            return Ok(false);
+        }
+        log.line(format!("{text}\n").as_bytes());
+        if matches!(error, TranslateError::Transform { .. }) {
+            let what = "failed to apply route ClassAd modifications to target ad";
+            log.line(format!("JobRouter failure ({description}): {what}.\n").as_bytes());
+        }
+        Ok(true)
+    }
+
+    /// Writes a routed ad where `-route-jobs` wants it.
+    fn write(&self, ad: &ClassAd, log: &mut Log, sink: &mut Sink) -> io::Result<()> {
+        let mut text = long::print(ad);
+        text.push(b'\n');
+        match sink {
+            Sink::Out => log.print(&text),
+            Sink::Err => self.program.tell(&text.to_str_lossy()),
+            Sink::File(file) => file.write_all(&text)?,
+        }
+        Ok(())
+    }
+}
+
+/// Tells what was seen on the way to a route; false when no more jobs are wanted.
+fn tell_looked(event: &Looked<'_>, (key, is_full): (&str, bool), log: &mut Log) -> bool {
+    match event {
+        Looked::Candidate if is_full => return false,
+        Looked::Candidate => {
+            log.line(format!("JobRouter: Checking Job src={key} against all routes\n").as_bytes());
+        }
+        Looked::Match(name) => log.line(&[b"JobRouter: \tRoute Matches: ", *name, b"\n"].concat()),
+    }
+    true
 }
 
 /// Makes a copy of a proxy that a job is lent, and tells why it cannot be made.

@@ -20,7 +20,7 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
-    InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
+    Check, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
     StarterProgram, check_directories, check_room, clean_execute, client_of_backfill, default_socket,
     hook_account, journal_error, make_state_directory, run as run_live, state_directory,
 };
@@ -71,13 +71,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         let path = starter.path.display();
         warnings.push(format!("STARTER: there is no file '{path}', so that no job can be started"));
     }
-    let checks = !quirks.has(Quirk::StarterUnchecked);
-    let mut of_starters = StarterConfig::new(&cli.config, &world, !starter.foreign);
-    if checks {
-        of_starters
-            .check()
-            .map_err(|error| Problem::unreadable(format!("starters could not run: {error}")))?;
-    }
+    let check = starter_check(cli, &world, &starter, execute.clone())?;
     let account = hook_account(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
     warnings.extend(account.warning.clone());
     let cleaner = cleaner(&view);
@@ -86,11 +80,8 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         None => Default::default(),
     };
     if let Some(execute) = &execute {
-        if !starter.foreign && checks {
-            let cleaned = cleaner.clean(execute, None, true, &*world);
-            warnings.extend(cleaned.into_iter().map(|one| one.line));
-        }
-        warnings.extend(clean_execute(execute, quirks));
+        let cleaner = Some(&cleaner).filter(|_| !starter.foreign);
+        warnings.extend(clean(execute, cleaner, quirks, &*world));
     }
     warnings.extend(odd_settings(&config, &*world, &settings, starter.foreign));
     let (control, unheard) = control_socket(cli, log.as_deref());
@@ -116,10 +107,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         relays_events: cli.events.is_descriptor(),
         quirks,
         reload: reload(cli, &world, around, &starter),
-        check: Box::new(move || match checks {
-            false => Ok(()),
-            true => of_starters.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room)),
-        }),
+        check,
         starter,
         world: world.clone(),
         private: private.path().to_owned(),
@@ -128,6 +116,29 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
     let outcome = run_live(machine, options, Measure::new(InputDevices::read(&view)), events);
     drop(private);
     outcome.map_err(problem)
+}
+
+/// What is looked at now and before each job: that starters can read their configuration, and have room.
+fn starter_check(
+    cli: &Cli,
+    world: &Rc<RealWorld>,
+    starter: &StarterProgram,
+    execute: Option<PathBuf>,
+) -> anyhow::Result<Check> {
+    if cli.quirks.quirks.has(Quirk::StarterUnchecked) {
+        return Ok(Box::new(|| Ok(())));
+    }
+    let mut config = StarterConfig::new(&cli.config, world, !starter.foreign);
+    config.check().map_err(|error| Problem::unreadable(format!("starters could not run: {error}")))?;
+    Ok(Box::new(move || config.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))))
+}
+
+/// Clears EXECUTE of what a run before has left; `cleaner` is none where the starters of others know better. Given back is what to tell.
+fn clean(execute: &Path, cleaner: Option<&Cleaner>, quirks: Quirks, world: &RealWorld) -> Vec<String> {
+    let cleaner = cleaner.filter(|_| !quirks.has(Quirk::StarterUnchecked));
+    let cleaned = cleaner.map(|cleaner| cleaner.clean(execute, None, true, world)).unwrap_or_default();
+    let lines = cleaned.into_iter().map(|one| one.line);
+    lines.chain(clean_execute(execute, quirks)).collect()
 }
 
 fn problem(error: RunError) -> anyhow::Error {

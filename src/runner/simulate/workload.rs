@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -215,49 +216,11 @@ impl Workload {
         world: &dyn World,
         files: &mut Files<'_>,
     ) -> Result<(), WorkloadError> {
-        let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of(world));
-        if let Some(error) = errors.first() {
-            return Err(WorkloadError::Line { group: index + 1, line: error.to_string() });
-        }
-        let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
-        let at = (group.at.epoch(self.start, offset) - self.start as f64).max(0.0);
-        let ids = Ids::of(index, &base, world);
-        // A queue gives every job a universe.
-        if !base.contains("JobUniverse") {
-            base.set("JobUniverse", Universe::Vanilla as i64);
-        }
-        let mut source = Source {
-            priority: Priority::of(group, &base),
-            base,
-            ids,
-            count: group.count.unwrap_or(1),
-            made: 0,
-            at,
-            until: group.within.map(|within| at + within.0),
-            stored: Vec::new(),
-            dice: Dice::new(&[self.seed, index as u64, 0xA221]),
-            next: micros(at),
-            group: group.clone(),
-        };
+        let mut source = self.source((index, group), world)?;
         let length = scenario.length.0;
-        if let Some(path) = &group.from {
-            let file = path.display().to_string();
-            let asked = self.asked.clone();
-            let reading =
-                Reading { index, group, file: &file, asked: asked.as_ref(), world, seed: self.seed };
-            let number = u32::try_from(index).unwrap_or(0);
-            let mut kind_of = |ad| self.kind_of_text(number, ad, world);
-            let jobs = reading.read(&mut kind_of, (path, files)).map_err(|error| match error {
-                Unplayable::System(source) => {
-                    WorkloadError::File { group: index + 1, file: file.clone(), source }
-                }
-                Unplayable::Content(problem) => {
-                    WorkloadError::Content { group: index + 1, file: file.clone(), problem }
-                }
-            })?;
-            self.take_stored(&mut source, jobs, (&file, length));
-        } else {
-            source.advance(true);
+        match &group.from {
+            Some(path) => self.add_stored(&mut source, (index, path), length, (world, files))?,
+            None => source.advance(true),
         }
         if source.count > 0 && source.next > micros(length) {
             let name = group.name.clone().unwrap_or_else(|| format!("jobs {}", index + 1));
@@ -270,6 +233,63 @@ impl Workload {
             self.next.push(Reverse((source.next, index)));
         }
         self.sources.push(source);
+        Ok(())
+    }
+
+    /// The group before its first job.
+    fn source(&self, (index, group): (usize, &Group), world: &dyn World) -> Result<Source, WorkloadError> {
+        let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of(world));
+        if let Some(error) = errors.first() {
+            return Err(WorkloadError::Line { group: index + 1, line: error.to_string() });
+        }
+        let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
+        let at = (group.at.epoch(self.start, offset) - self.start as f64).max(0.0);
+        let ids = Ids::of(index, &base, world);
+        // A queue gives every job a universe.
+        if !base.contains("JobUniverse") {
+            base.set("JobUniverse", Universe::Vanilla as i64);
+        }
+        Ok(Source {
+            priority: Priority::of(group, &base),
+            base,
+            ids,
+            count: group.count.unwrap_or(1),
+            made: 0,
+            at,
+            until: group.within.map(|within| at + within.0),
+            stored: Vec::new(),
+            dice: Dice::new(&[self.seed, index as u64, 0xA221]),
+            next: micros(at),
+            group: group.clone(),
+        })
+    }
+
+    /// The jobs of the file that a group names.
+    fn add_stored(
+        &mut self,
+        source: &mut Source,
+        (index, path): (usize, &Path),
+        length: f64,
+        (world, files): (&dyn World, &mut Files<'_>),
+    ) -> Result<(), WorkloadError> {
+        let file = path.display().to_string();
+        let asked = self.asked.clone();
+        let reading = Reading {
+            index,
+            group: &source.group,
+            file: &file,
+            asked: asked.as_ref(),
+            world,
+            seed: self.seed,
+        };
+        let number = u32::try_from(index).unwrap_or(0);
+        let mut kind_of = |ad| self.kind_of_text(number, ad, world);
+        let group = index + 1;
+        let jobs = reading.read(&mut kind_of, (path, files)).map_err(|error| match error {
+            Unplayable::System(source) => WorkloadError::File { group, file: file.clone(), source },
+            Unplayable::Content(problem) => WorkloadError::Content { group, file: file.clone(), problem },
+        })?;
+        self.take_stored(source, jobs, (&file, length));
         Ok(())
     }
 
