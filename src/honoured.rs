@@ -33,8 +33,8 @@ pub enum Standing {
     Honoured,
     /// It is for something that is not here: another daemon, the network, logs.
     Elsewhere,
-    /// It is not done, which is told once; jobs run.
-    Told,
+    /// It is not done, of which a warning tells once; jobs run.
+    Warned,
     /// It is not done, and a job that it would change does not start.
     Refused,
 }
@@ -44,7 +44,7 @@ impl Standing {
         match self {
             Standing::Honoured => b"honoured",
             Standing::Elsewhere => b"elsewhere",
-            Standing::Told => b"told",
+            Standing::Warned => b"warned",
             Standing::Refused => b"refused",
         }
     }
@@ -76,7 +76,7 @@ impl Row {
         let of = self.of.split(',').next().unwrap_or_default();
         let then = match self.standing {
             Standing::Refused => ", so that jobs which want it do not start",
-            Standing::Told | Standing::Honoured | Standing::Elsewhere => "",
+            Standing::Warned | Standing::Honoured | Standing::Elsewhere => "",
         };
         let are = if name.contains(", ") { "are" } else { "is" };
         format!("{name} {are} not done here: the {of} of a pool would {}{then}", self.pool)
@@ -139,7 +139,7 @@ fn find((text, starts, families): Table, name: &[u8]) -> Option<Row> {
 fn read(text: &'static [u8], starts: &[u32], index: usize) -> Row {
     let row = row(text, starts, index);
     let field = |number| std::str::from_utf8(row.field(number)).unwrap_or_default();
-    let all = [Standing::Honoured, Standing::Told, Standing::Refused];
+    let all = [Standing::Honoured, Standing::Warned, Standing::Refused];
     let standing = all.into_iter().find(|one| one.word() == row.field(1)).unwrap_or(Standing::Elsewhere);
     Row { name: field(0), standing, of: field(2), pool: field(3), idle: field(4) }
 }
@@ -176,7 +176,7 @@ mod tests {
         for row in parameters().chain(attributes()) {
             let is_said = !row.of.is_empty() && !row.pool.is_empty() && !row.pool.ends_with('.');
             match row.standing {
-                Standing::Told | Standing::Refused => assert!(is_said, "{row:?}"),
+                Standing::Warned | Standing::Refused => assert!(is_said, "{row:?}"),
                 Standing::Elsewhere => assert!(!row.of.is_empty(), "{row:?}"),
                 Standing::Honoured => assert!(row.of.is_empty() || row.of == "$()", "{row:?}"),
             }
@@ -184,6 +184,6 @@ mod tests {
         let texts = [PARAMETERS, ATTRIBUTES].map(|text| std::str::from_utf8(text).unwrap());
         let words: Vec<&str> =
             texts.iter().flat_map(|text| text.lines()).map(|line| line.split('\t').nth(1).unwrap()).collect();
-        assert!(words.iter().all(|word| ["honoured", "elsewhere", "told", "refused"].contains(word)));
+        assert!(words.iter().all(|word| ["honoured", "elsewhere", "warned", "refused"].contains(word)));
     }
 }

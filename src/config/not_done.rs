@@ -40,8 +40,8 @@ impl<'a> NotDone<'a> {
                 // A template says much that nobody asked for.
                 Standing::Elsewhere if entry.current.is_written() => found.elsewhere.push(setting),
                 Standing::Elsewhere => {}
-                Standing::Told | Standing::Refused if changes(view, entry) => found.told.push(setting),
-                Standing::Told | Standing::Refused => {}
+                Standing::Warned | Standing::Refused if changes(view, entry) => found.told.push(setting),
+                Standing::Warned | Standing::Refused => {}
             }
         }
         found

@@ -19,7 +19,7 @@ pub const LONGEST_LINE: usize = 64 * 1024;
 /// How many bytes a block may have; lines beyond are dropped. The reference has no such limit and grows until it is killed.
 pub const LONGEST_BLOCK: usize = 4 << 20;
 
-/// Cuts a stream of bytes into lines, which end at a newline or a NUL. Carriage returns stay; empty lines are dropped.
+/// Cuts a stream of bytes into lines, which end at a newline or a NUL. FileTransfer returns stay; empty lines are dropped.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     held: Vec<u8>,

@@ -256,7 +256,7 @@ impl Router {
                 State::Unclaimed => step.ask(job, Action::Claim(job.source_id)),
                 State::Claimed { .. } => self.claimed(job, step),
                 State::Submitted { .. } => match job.copy.map(|copy| copy.shown) {
-                    Some(Shown::Seen | Shown::Told) => {
+                    Some(Shown::Seen | Shown::Announced) => {
                         self.call(job, HookType::RouterUpdateJobInfo, BString::default(), step);
                     }
                     Some(Shown::NotYet { .. }) | None => self.check(job, &ClassAd::new(), step),

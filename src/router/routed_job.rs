@@ -112,7 +112,7 @@ pub enum Shown {
     /// The copy.
     Seen,
     /// The copy, and its source has been told which it is.
-    Told,
+    Announced,
 }
 
 /// Whether a job may go on.

@@ -90,4 +90,4 @@ pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
 pub use sleep_state::{SleepState, SleepStates};
 pub use state::{Activity, State};
 pub use unfit::Unfit;
-pub use wants::{Minds, minds};
+pub use wants::{Dependence, dependence};

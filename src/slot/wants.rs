@@ -110,18 +110,18 @@ fn is_restless(name: &[u8]) -> bool {
 
 /// What of a slot's policy may turn out differently when another slot changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Minds {
+pub struct Dependence {
     /// It looks at other slots, or counts them.
     pub slots: bool,
     /// It looks at its share of the machine's load, which moves with the slots' states.
     pub load: bool,
 }
 
-/// What slots mind of one another where these attributes may be asked for; `None` where that cannot be told.
-pub fn minds(asked: Option<&Names>) -> Minds {
-    let Some(names) = asked else { return Minds { slots: true, load: true } };
+/// How slots depend on one another where these attributes may be asked for; `None` where that cannot be told.
+pub fn dependence(asked: Option<&Names>) -> Dependence {
+    let Some(names) = asked else { return Dependence { slots: true, load: true } };
     let is_restless = |name: &AttrName| is_restless(&name.as_bytes().to_ascii_lowercase());
-    Minds { slots: names.iter().any(is_restless), load: names.contains(&AttrName::from("LoadAvg")) }
+    Dependence { slots: names.iter().any(is_restless), load: names.contains(&AttrName::from("LoadAvg")) }
 }
 
 impl Wants {

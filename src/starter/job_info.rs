@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::classad::{ClassAd, Context};
 use crate::job::{Universe, attr};
 use crate::quirks::{Quirk, Quirks};
-use crate::transfer::{Wishes, url};
+use crate::transfer::{TransferRequest, url};
 use crate::world::World;
 
 /// What the command line says about the job.
@@ -228,7 +228,7 @@ pub fn read(ad: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World)
 pub fn read_transferred(
     ad: &mut ClassAd,
     scratch: &Path,
-    wishes: &Wishes,
+    request: &TransferRequest,
     (quirks, world): (Quirks, &dyn World),
 ) -> Result<JobInfo, Refusal> {
     use std::os::unix::ffi::OsStrExt;
@@ -243,7 +243,7 @@ pub fn read_transferred(
     info.files[0] = input.filter(|name| !name.is_empty()).map(|name| below(scratch, url::base_name(&name)));
     let names = [(attr::OUTPUT, "OriginalOut"), (attr::ERROR, "OriginalErr")];
     for (at, (name, original)) in names.into_iter().enumerate() {
-        info.files[at + 1] = match (&wishes.standard[at], &wishes.asked[at]) {
+        info.files[at + 1] = match (&request.standard[at], &request.asked[at]) {
             (Some(local), Some(asked)) => {
                 ad.set(name, local.clone());
                 ad.set(original, asked.clone());

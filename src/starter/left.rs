@@ -22,7 +22,8 @@ pub enum Left {
         pid_namespace: Option<u64>,
     },
     /// What came of the job was told; the file stays for the sake of something that could not be removed.
-    Told,
+    #[serde(alias = "Told")]
+    Reported,
     /// The job that it runs.
     Job {
         /// Its id.
@@ -89,7 +90,7 @@ pub struct Unfinished {
 
 /// What the records of a starter that was killed say of its job, if it had one.
 pub fn unfinished(records: &[Left]) -> Option<Unfinished> {
-    if records.contains(&Left::Told) {
+    if records.contains(&Left::Reported) {
         return None;
     }
     let (id, ad) = records.iter().rev().find_map(|record| match record {

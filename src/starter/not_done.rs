@@ -70,16 +70,16 @@ impl With {
 
 /// What is not done though the job runs, one for each thing that a pool would do.
 pub fn told(ad: &ClassAd, with: With, world: &dyn World) -> Vec<NotHonoured> {
-    let mut wishes: Vec<(Row, Vec<&'static str>)> = Vec::new();
-    let rows = honoured::attributes_that_are(Standing::Told);
+    let mut request: Vec<(Row, Vec<&'static str>)> = Vec::new();
+    let rows = honoured::attributes_that_are(Standing::Warned);
     for row in rows.filter(|row| !with.does(*row) && asks(ad, *row, world)) {
-        match wishes.iter_mut().find(|(known, _)| (known.of, known.pool) == (row.of, row.pool)) {
+        match request.iter_mut().find(|(known, _)| (known.of, known.pool) == (row.of, row.pool)) {
             Some((_, attributes)) => attributes.push(row.name),
-            None => wishes.push((row, vec![row.name])),
+            None => request.push((row, vec![row.name])),
         }
     }
     let missing = missing_input(ad, world);
-    wishes
+    request
         .into_iter()
         .map(|(row, attributes)| {
             let names = attributes.join(", ");
@@ -113,7 +113,7 @@ fn asks(ad: &ClassAd, row: Row, world: &dyn World) -> bool {
     }
     let value = match row.standing {
         Standing::Refused => Some(Context::new(world).my(ad).eval(&expression)),
-        Standing::Honoured | Standing::Elsewhere | Standing::Told => expression.as_literal(),
+        Standing::Honoured | Standing::Elsewhere | Standing::Warned => expression.as_literal(),
     };
     match value {
         Some(Value::Undefined | Value::Error) => false,

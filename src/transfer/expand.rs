@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::{BString, ByteSlice};
 
-use super::errand::{Catalogue, Errand, List};
 use super::remaps::Remaps;
+use super::task::{Catalogue, List, TransferTask};
 use super::url;
 
 /// What something is.
@@ -37,7 +37,7 @@ pub struct Seen {
 }
 
 /// What the sender sees.
-pub trait Sight {
+pub trait SenderFiles {
     /// What is at a path.
     ///
     /// # Errors
@@ -83,26 +83,26 @@ impl Item {
 const DEEPEST: usize = 1000;
 
 /// The things that go, in the order in which they do, and directories that cannot be read: the reference sends them empty.
-pub fn expand(errand: &Errand, sight: &dyn Sight) -> (Vec<Item>, Vec<BString>) {
-    let names = match &errand.list {
+pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> (Vec<Item>, Vec<BString>) {
+    let names = match &task.list {
         List::Named(names) => names.clone(),
-        List::Changed { since, also } => changed(errand, since, also, sight),
+        List::Changed { since, also } => changed(task, since, also, sender),
     };
     let mut listing = Listing {
-        base: &errand.base,
-        preserve: errand.preserve,
-        sight,
+        base: &task.base,
+        preserve: task.preserve,
+        sender,
         items: Vec::new(),
         kept: BTreeSet::new(),
         unread: Vec::new(),
     };
     for name in &names {
-        listing.add(name, b"", Depth { left: DEEPEST, preserve: errand.preserve });
+        listing.add(name, b"", Depth { left: DEEPEST, preserve: task.preserve });
     }
     let (mut items, unread) = (listing.items, listing.unread);
-    items.retain(|item| !errand.except.iter().any(|name| name == last(&item.source)));
-    if !errand.way.is_input() {
-        to_urls(errand, &mut items);
+    items.retain(|item| !task.except.iter().any(|name| name == last(&item.source)));
+    if !task.way.is_input() {
+        to_urls(task, &mut items);
     }
     without_duplicates(&mut items);
     items.sort_by_cached_key(|item| {
@@ -115,18 +115,23 @@ pub fn expand(errand: &Errand, sight: &dyn Sight) -> (Vec<Item>, Vec<BString>) {
 }
 
 /// The files that are new or changed, as the directory lists them.
-fn changed(errand: &Errand, since: &Catalogue, also: &[BString], sight: &dyn Sight) -> Vec<BString> {
-    let executable = errand.executable.as_ref().map(|(_, name)| name);
+fn changed(
+    task: &TransferTask,
+    since: &Catalogue,
+    also: &[BString],
+    sender: &dyn SenderFiles,
+) -> Vec<BString> {
+    let executable = task.executable.as_ref().map(|(_, name)| name);
     let since: BTreeMap<&BString, (i64, u64)> =
         since.iter().map(|(name, modified, size)| (name, (*modified, *size))).collect();
-    let mut names = sight.names(&errand.base).unwrap_or_default();
+    let mut names = sender.names(&task.base).unwrap_or_default();
     names.sort();
     names.retain(|name| {
         if executable == Some(name) {
             return false;
         }
         let asked = also.contains(name);
-        let Ok(seen) = sight.look(&join(&errand.base, name)) else { return asked };
+        let Ok(seen) = sender.look(&join(&task.base, name)) else { return asked };
         let new = since.get(name).is_none_or(|known| *known != (seen.modified, seen.size));
         asked || (seen.kind != Kind::Directory && new)
     });
@@ -144,7 +149,7 @@ struct Depth {
 struct Listing<'a> {
     base: &'a BString,
     preserve: bool,
-    sight: &'a dyn Sight,
+    sender: &'a dyn SenderFiles,
     items: Vec<Item>,
     /// Directories above preserved paths that are on the list.
     kept: BTreeSet<BString>,
@@ -153,7 +158,7 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     fn look(&self, source: &[u8]) -> Result<Seen, i32> {
-        self.sight.look(&absolute(self.base, source))
+        self.sender.look(&absolute(self.base, source))
     }
 
     fn add(&mut self, source: &[u8], directory: &[u8], depth: Depth) {
@@ -198,7 +203,7 @@ impl Listing<'_> {
     fn add_content(&mut self, source: &[u8], inside: &[u8], depth: Depth) {
         let Some(left) = depth.left.checked_sub(1) else { return };
         let path = absolute(self.base, source);
-        let mut names = self.sight.names(&path).unwrap_or_else(|_| {
+        let mut names = self.sender.names(&path).unwrap_or_else(|_| {
             self.unread.push(path);
             Vec::new()
         });
@@ -230,17 +235,17 @@ impl Listing<'_> {
 }
 
 /// What is uploaded, and where to: all below OutputDestination, else what a rule leads to a URL.
-fn to_urls(errand: &Errand, items: &mut [Item]) {
-    let remaps = remaps(&errand.uploads);
+fn to_urls(task: &TransferTask, items: &mut [Item]) {
+    let remaps = remaps(&task.uploads);
     for item in items.iter_mut() {
-        if let Some(destination) = &errand.destination {
-            let renamed = errand.renamed.iter().find(|(name, _)| *name == item.source);
+        if let Some(destination) = &task.destination {
+            let renamed = task.renamed.iter().find(|(name, _)| *name == item.source);
             // Directories are not made at URLs; names of standard files are as they are asked for.
             item.to_url = match renamed {
                 Some((_, name)) => url::is_url(name).then(|| name.clone()),
                 None => Some(join(destination, &item.source)),
             };
-        } else if let Ok(Some(target)) = remaps.find(&item.source, errand.most_remaps) {
+        } else if let Ok(Some(target)) = remaps.find(&item.source, task.most_remaps) {
             item.to_url = Some(target).filter(|target| url::is_url(target));
         }
     }
@@ -284,7 +289,7 @@ pub(super) fn absolute(base: &[u8], name: &[u8]) -> BString {
     if name.starts_with(b"/") { name.into() } else { join(base, name) }
 }
 
-impl Errand {
+impl TransferTask {
     /// The path of a listed name.
     pub fn path_of(&self, source: &[u8]) -> BString {
         absolute(&self.base, source)
@@ -300,15 +305,15 @@ impl Errand {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::errand::Way;
-    use super::super::wishes::Wishes;
+    use super::super::request::TransferRequest;
+    use super::super::task::Way;
     use super::*;
     use crate::classad::System;
 
     /// Paths with what they are: `d` a directory, `f` a file, `l` a link to a directory, `p` a FIFO.
     struct Disk(BTreeMap<BString, char>);
 
-    impl Sight for Disk {
+    impl SenderFiles for Disk {
         fn look(&self, path: &[u8]) -> Result<Seen, i32> {
             let kind = match self.0.get(&BString::from(path.trim_end_with(|end| end == '/'))).ok_or(2)? {
                 'f' => Kind::File,
@@ -343,8 +348,8 @@ mod tests {
             "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\nIwd = \"/b\"\nTransferInput = \"{list}\"\nPreserveRelativePaths = {preserve}\n"
         );
         let (ad, _) = crate::classad::format::long::parse(text.as_bytes());
-        let wishes = Wishes::read(&ad, b"", &System).unwrap().unwrap();
-        let (items, unread) = expand(&wishes.errand(Way::Input, b"/s", &Catalogue::new()), &disk());
+        let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
+        let (items, unread) = expand(&request.task(Way::Input, b"/s", &Catalogue::new()), &disk());
         assert!(unread.is_empty());
         items.iter().map(|item| item.name().to_string()).collect()
     }
@@ -376,10 +381,10 @@ mod tests {
     fn what_has_changed_goes_back_and_nothing_else() {
         let text = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nIwd = \"/w\"\nCmd = \"/x/new\"\n";
         let (ad, _) = crate::classad::format::long::parse(text.as_bytes());
-        let wishes = Wishes::read(&ad, b"", &System).unwrap().unwrap();
+        let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
         let since = vec![("a.txt".into(), 7, 1)];
         let names = |since: &Catalogue| -> Vec<String> {
-            let (items, _) = expand(&wishes.errand(Way::Output, b"/b", since), &disk());
+            let (items, _) = expand(&request.task(Way::Output, b"/b", since), &disk());
             items.iter().map(|item| item.name().to_string()).collect()
         };
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::errand::{Carried, Refused, Way};
+use super::task::{Refused, TransferResult, Way};
 use super::url;
 
 /// Where it failed.
@@ -63,10 +63,10 @@ impl Failure {
         }
     }
 
-    /// What an errand could not carry; the sender's word counts first. `strerror` names errors.
+    /// What a task could not carry; the sender's word counts first. `strerror` names errors.
     pub fn of_carried(
         way: Way,
-        carried: &Carried,
+        carried: &TransferResult,
         limit: Option<u64>,
         strerror: &dyn Fn(i32) -> String,
     ) -> Option<Self> {
@@ -194,30 +194,30 @@ mod tests {
     #[test]
     fn failures_have_the_recorded_sentences() {
         let missing = Refused::Reading { path: "/j/nosuch".into(), errno: 2, link: false };
-        let carried = Carried { unsent: 1, first_unsent: Some(missing), ..Carried::default() };
+        let carried = TransferResult { unsent: 1, first_unsent: Some(missing), ..TransferResult::default() };
         let failure = Failure::of_carried(Way::Input, &carried, None, &strerror).unwrap();
         assert_eq!((failure.code, failure.subcode), (13, 2));
         let text = "Failed to transfer files: SHADOW at 127.0.0.1 failed to send file(s) to <127.0.0.1:0>: |Error: 1 total failures: first failure: reading from file /j/nosuch: (errno 2) No such file or directory; STARTER failed to receive file(s) from <127.0.0.1:0>";
         assert_eq!(failure.told(Way::Input, "127.0.0.1"), text);
         let refused = Refused::Writing { path: "/j/ro/one".into(), errno: 13 };
-        let carried = Carried { unstored: Some(refused), ..Carried::default() };
+        let carried = TransferResult { unstored: Some(refused), ..TransferResult::default() };
         let failure =
             Failure::of_carried(Way::Output, &carried, None, &|_| "Permission denied".to_owned()).unwrap();
         assert_eq!((failure.code, failure.subcode), (12, 13));
         let text = "STARTER at 127.0.0.1 failed to send file(s) to <127.0.0.1:0>; SHADOW at 127.0.0.1 - |Error: writing to file /j/ro/one: (errno 13) Permission denied";
         assert_eq!(failure.told(Way::Output, "127.0.0.1"), text);
         let refused = Refused::TooLarge { path: "/s/big".into(), size: 3_000_000 };
-        let carried = Carried { unsent: 1, first_unsent: Some(refused), ..Carried::default() };
+        let carried = TransferResult { unsent: 1, first_unsent: Some(refused), ..TransferResult::default() };
         let failure = Failure::of_carried(Way::Output, &carried, Some(MEGABYTE), &strerror).unwrap();
         assert_eq!((failure.code, failure.subcode), (33, 0));
         let text = "|Error: 1 total failures: first failure: sending file /s/big: max total download bytes exceeded (max=1 MB, this file=2 MB)";
         assert_eq!(failure.text, text);
         let refused = Refused::ToUrl("dbl://ok/so".into());
-        let carried = Carried { unstored: Some(refused), ..Carried::default() };
+        let carried = TransferResult { unstored: Some(refused), ..TransferResult::default() };
         let failure = Failure::of_carried(Way::Output, &carried, None, &strerror).unwrap();
         let text = "STARTER at 127.0.0.1 failed to send file(s) to <127.0.0.1:0>; Remap of output file resulted in a URL: dbl://ok/so";
         assert_eq!((failure.subcode, failure.told(Way::Output, "127.0.0.1")), (1, text.into()));
-        assert_eq!(Failure::of_carried(Way::Output, &Carried::default(), None, &strerror), None);
+        assert_eq!(Failure::of_carried(Way::Output, &TransferResult::default(), None, &strerror), None);
     }
 
     #[test]

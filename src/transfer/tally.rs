@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice;
 
-use super::errand::{Carried, Way};
+use super::task::{TransferResult, Way};
 use crate::classad::{ClassAd, Context, Outside};
 
 /// What goes over for a directory beside its name.
@@ -19,7 +19,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds what was copied. Of what is to be fetched the URL itself was sent.
-    pub fn add_carried(&mut self, way: Way, carried: &Carried) {
+    pub fn add_carried(&mut self, way: Way, carried: &TransferResult) {
         let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
         let bytes = carried.bytes + sent as u64;
         let of_files = carried.bytes.saturating_sub(OF_DIRECTORY * carried.directories);
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn totals_go_on_from_run_to_run() {
         let mut tally = Tally::default();
-        tally.add_carried(Way::Input, &Carried { bytes: 6, files: 1, ..Carried::default() });
+        tally.add_carried(Way::Input, &TransferResult { bytes: 6, files: 1, ..TransferResult::default() });
         let (ad, _) =
             crate::classad::format::long::parse(b"TransferProtocol = \"dbl\"\nTransferTotalBytes = 23\n");
         tally.add_results(&[ad], &System);

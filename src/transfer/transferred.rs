@@ -2,9 +2,9 @@
 
 use bstr::BString;
 
-use super::errand::Way;
 use super::failure::Failure;
 use super::tally::Tally;
+use super::task::Way;
 use crate::classad::ClassAd;
 
 /// What came of a whole transfer.

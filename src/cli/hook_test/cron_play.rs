@@ -61,7 +61,7 @@ impl<'a> Teller<'a> {
 
     pub(super) fn tell(&self, play: &CronPlay<'_>, event: &PlayEvent) {
         match event {
-            PlayEvent::Told(told) => self.tell_one(play, told),
+            PlayEvent::Notice(told) => self.tell_one(play, told),
             PlayEvent::OnDemand(name) => {
                 self.session.tell(&format!("{name}: OnDemand: nothing ever starts it\n"));
             }

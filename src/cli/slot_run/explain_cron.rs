@@ -66,15 +66,15 @@ pub(super) fn run_first(machine: &mut ExecutionPoint, cli: &Cli, session: &Sessi
         PlayEvent::OnDemand(name) => {
             session.warn(&format!("--run-cron: {name} is run on demand alone, and nobody demands it"));
         }
-        PlayEvent::Told(CronNotice::NotStarted { name, reason }) => {
+        PlayEvent::Notice(CronNotice::NotStarted { name, reason }) => {
             session.warn(&format!("--run-cron: {name} could not be started: {reason}"));
         }
-        PlayEvent::Told(CronNotice::Published { job, block }) => {
+        PlayEvent::Notice(CronNotice::Published { job, block }) => {
             for bad in &block.bad {
                 session.warn(&format!("--run-cron: {job}: {}", bad.reference_text()));
             }
         }
-        PlayEvent::Told(_) | PlayEvent::JobBegins => {}
+        PlayEvent::Notice(_) | PlayEvent::JobBegins => {}
     };
     play.configure(list, &mut told);
     while play.run(&mut told).context("cannot run cron jobs")? == Pause::Reconfig {}

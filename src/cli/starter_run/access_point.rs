@@ -31,17 +31,17 @@ use crate::runner::starter::{
 use crate::runner::transfer::carry;
 use crate::shadow::{Setup, Until};
 use crate::starter::job_info::JobInfo;
-use crate::transfer::Errand;
+use crate::transfer::TransferTask;
 use crate::world::World;
 
-/// The helper: an errand on standard input, what came of it on standard output.
+/// The helper: a task on standard input, what came of it on standard output.
 pub(super) fn helper() -> anyhow::Result<Status> {
     let mut text = Vec::new();
     std::io::stdin().lock().read_to_end(&mut text).context("cannot read what is to be moved")?;
-    let errand: Errand = serde_json::from_slice(&text).with_context(|| {
-        Problem::usage("--carry is for the starter itself: an errand is read from standard input")
+    let task: TransferTask = serde_json::from_slice(&text).with_context(|| {
+        Problem::usage("--carry is for the starter itself: a task is read from standard input")
     })?;
-    let carried = carry(&errand).context("cannot take on the account that files are moved as")?;
+    let carried = carry(&task).context("cannot take on the account that files are moved as")?;
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&serde_json::to_vec(&carried)?)?;
     stdout.flush()?;

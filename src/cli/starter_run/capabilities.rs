@@ -12,7 +12,7 @@ use super::options::Cli;
 use crate::classad::Value;
 use crate::config::View;
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::starter::{CarriageKnobs, Probing, condor_identity};
+use crate::runner::starter::{FileTransferKnobs, Probing, condor_identity};
 use crate::starter::JavaKnobs;
 use crate::starter::container::ContainerKnobs;
 use crate::transfer::Plugins;
@@ -87,7 +87,7 @@ fn plugin_methods(
     session: &Session,
     world: &dyn World,
 ) -> anyhow::Result<BString> {
-    let knobs = CarriageKnobs::read(view, None).map_err(Problem::of_value)?;
+    let knobs = FileTransferKnobs::read(view, None).map_err(Problem::of_value)?;
     let mut plugins = Plugins::default();
     for path in &knobs.plugins {
         let printed = probing.plugin(path, knobs.ask_limit).context("cannot ask plugins")?;

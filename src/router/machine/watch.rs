@@ -63,7 +63,7 @@ impl Router {
             .and_then(|keyword| step.around.knobs.get(&[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat()))
             .unwrap_or_default();
         let extra = Extra { attributes: &attributes, chirp: &self.knobs.chirp_prefix };
-        let shown = if shown == Shown::Told { shown } else { Shown::Seen };
+        let shown = if shown == Shown::Announced { shown } else { Shown::Seen };
         let look = Look { queued, routed: &job.copy_ad, extra, now: step.now, world: step.around.world };
         let mirrored = mirror(&mut job.source, look);
         let mut mirrored = match mirrored {
@@ -84,7 +84,7 @@ impl Router {
         // The first look tells the source which job is its copy; a former one may still stand there.
         let name = job.source.get("RoutedToJobId").filter(|_| shown == Shown::Seen);
         let told = name.filter(|name| queued.get("RoutedToJobId").as_ref() != Some(name));
-        let shown = if told.is_some() { Shown::Told } else { shown };
+        let shown = if told.is_some() { Shown::Announced } else { shown };
         mirrored.changes.extend(told.map(|expr| (BString::from("RoutedToJobId"), Some(expr))));
         if !mirrored.changes.is_empty() {
             step.actions.push(Action::Update(job.source_id, mirrored.changes));

@@ -59,8 +59,8 @@ enum Moment {
 /// What there is to tell.
 #[derive(Clone, Debug)]
 pub enum PlayEvent {
-    /// By the runner.
-    Told(CronNotice),
+    /// What the runner says.
+    Notice(CronNotice),
     /// A job of this mode is never started.
     OnDemand(BString),
     /// A job begins in the slot.
@@ -319,9 +319,9 @@ impl<'a> CronPlay<'a> {
     fn tell(&mut self, told: &mut dyn FnMut(&Self, &PlayEvent)) {
         let all: Vec<CronNotice> = self.runner.told().collect();
         for one in all {
-            let event = PlayEvent::Told(one);
+            let event = PlayEvent::Notice(one);
             told(self, &event);
-            let PlayEvent::Told(one) = event else { continue };
+            let PlayEvent::Notice(one) = event else { continue };
             match one {
                 CronNotice::NotStarted { name, .. } | CronNotice::Note(CronNote::NeverFits { name }) => {
                     self.bad = true;

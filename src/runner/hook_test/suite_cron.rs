@@ -125,7 +125,7 @@ pub(super) fn run(
     let mut play = CronPlay::new(plan, surroundings, (&slots, world), reactor);
     let mut heard = CronHeard::default();
     let mut hear = |_: &CronPlay<'_>, event: &PlayEvent| {
-        if let PlayEvent::Told(told) = event {
+        if let PlayEvent::Notice(told) = event {
             heard.hear(told);
         }
     };

@@ -2,10 +2,10 @@
 //!
 //! [`run`] drives [`crate::shadow::Shadow`] with a starter of [`crate::runner::starter`] for each run.
 
+mod companion;
 mod credentials;
 mod hook;
 mod knobs;
-mod onlooker;
 mod play;
 
 pub use credentials::{HookCredentials, clean_credentials};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
+use super::companion::{LastWord, RunSeen, ShadowCompanion};
 use super::credentials::HookCredentials;
 use super::hook::{self, Answer, Calling, GivenUp, Meanwhile};
-use super::onlooker::{LastWord, Onlooker, RunSeen};
 use crate::classad::{ClassAd, Context};
 use crate::job::attr;
 use crate::os::{self, Reactor, clock};
@@ -87,10 +87,10 @@ pub fn run<'w>(
     let mut playing = Playing::new(play);
     playing.tell(Event::Begin);
     loop {
-        playing.onlooker.told.drain(..).for_each(|line| say(&line));
-        let next = match playing.onlooker.open.is_empty() {
+        playing.companion.told.drain(..).for_each(|line| say(&line));
+        let next = match playing.companion.open.is_empty() {
             true => None,
-            false => Some(playing.onlooker.open.remove(0)),
+            false => Some(playing.companion.open.remove(0)),
         };
         match next {
             Some(Action::Finish(ad)) => {
@@ -100,8 +100,8 @@ pub fn run<'w>(
             Some(Action::Run(ad)) => playing.starter(*ad, planner, reactor, stream)?,
             // Everything else is done at once.
             Some(_) => {}
-            None if playing.onlooker.wake_at.is_none() && playing.control.is_none() => {
-                let ad = playing.onlooker.shadow.ad().clone();
+            None if playing.companion.wake_at.is_none() && playing.control.is_none() => {
+                let ad = playing.companion.shadow.ad().clone();
                 return Ok(playing.outcome(ad));
             }
             None => playing.wait(reactor)?,
@@ -110,7 +110,7 @@ pub fn run<'w>(
 }
 
 struct Playing<'w> {
-    onlooker: Onlooker<'w>,
+    companion: ShadowCompanion<'w>,
     machine: Option<ClassAd>,
     owner: Option<Identity>,
     environment: HookEnvironment,
@@ -140,7 +140,7 @@ impl<'w> Playing<'w> {
             // What stands in the log of all jobs is written all the same.
             setup.no_log = true;
         }
-        let onlooker = Onlooker {
+        let companion = ShadowCompanion {
             shadow: Shadow::new(setup),
             log,
             world,
@@ -153,7 +153,7 @@ impl<'w> Playing<'w> {
             run: RunSeen::default(),
         };
         Playing {
-            onlooker,
+            companion,
             machine,
             owner,
             environment,
@@ -183,19 +183,19 @@ impl<'w> Playing<'w> {
     /// No starter runs: there is nobody to be asked.
     fn tell(&mut self, event: Event) {
         let now = self.now();
-        drop(self.onlooker.tell(now, event));
+        drop(self.companion.tell(now, event));
     }
 
     fn call(&mut self, hook: &Hook, reactor: &mut Reactor) -> io::Result<()> {
-        let ad = self.onlooker.shadow.given();
-        let iwd = Context::new(self.onlooker.world).my(&ad).string(attr::IWD);
+        let ad = self.companion.shadow.given();
+        let iwd = Context::new(self.companion.world).my(&ad).string(attr::IWD);
         let directory = iwd.map(|iwd| iwd.to_path_lossy().into_owned()).filter(|iwd| iwd.is_dir());
         let credentials = match (self.hook_credentials)(&ad) {
             Ok(credentials) => credentials,
             Err(why) => {
                 // The hook is not called without the credentials of its job (`ShadowHookMgr::tryHookPrepareJob`).
                 let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
-                self.onlooker.told.push(told);
+                self.companion.told.push(told);
                 self.tell(Event::HookEnded(None));
                 return Ok(());
             }
@@ -210,7 +210,7 @@ impl<'w> Playing<'w> {
             quirks: self.quirks,
         };
         let answer = hook::call(hook, &ad, &calling, self, reactor)?;
-        self.onlooker.told.extend(credentials.and_then(HookCredentials::take_away));
+        self.companion.told.extend(credentials.and_then(HookCredentials::take_away));
         let it_said = |said: &str| Some(format!("it said: {said}")).filter(|_| !said.is_empty());
         let said = match &answer {
             Answer::Failed(reason) => Some(reason.clone()),
@@ -219,7 +219,7 @@ impl<'w> Playing<'w> {
             Answer::Ended { complaint, .. } => it_said(complaint),
         };
         let tell = |said| format!("SHADOW_PREPARE_JOB '{}': {said}", hook::shown(hook));
-        self.onlooker.told.extend(said.map(tell));
+        self.companion.told.extend(said.map(tell));
         match answer {
             Answer::Ended { exit, stdout, .. } => self.tell(Event::HookEnded(Some((exit, stdout)))),
             Answer::Failed(_) => self.tell(Event::HookEnded(None)),
@@ -241,9 +241,9 @@ impl<'w> Playing<'w> {
 
     /// A person wants no more: the job stays in the queue as it is.
     fn leave(&mut self) {
-        if self.onlooker.open.is_empty() {
-            let ad = self.onlooker.shadow.ad().clone();
-            self.onlooker.open.push(Action::Finish(Box::new(ad)));
+        if self.companion.open.is_empty() {
+            let ad = self.companion.shadow.ad().clone();
+            self.companion.open.push(Action::Finish(Box::new(ad)));
         }
     }
 
@@ -256,7 +256,7 @@ impl<'w> Playing<'w> {
     ) -> io::Result<()> {
         use std::os::unix::ffi::OsStrExt;
         if let Some(machine) = &self.machine {
-            let provisioned = ending::provisioned(machine, self.onlooker.world);
+            let provisioned = ending::provisioned(machine, self.companion.world);
             self.tell(Event::Updated(Box::new(provisioned)));
         }
         if self.is_late() {
@@ -268,25 +268,25 @@ impl<'w> Playing<'w> {
         let mut plan = match planner(ad) {
             Ok(plan) => plan,
             Err(reason) => {
-                self.onlooker.told.push(format!("the job is not started: {reason}"));
+                self.companion.told.push(format!("the job is not started: {reason}"));
                 self.tell(Event::Ended(Ended { reason: Some(reason), last: true, ..Ended::default() }));
                 return Ok(());
             }
         };
-        self.onlooker.told.extend(plan.warnings);
+        self.companion.told.extend(plan.warnings);
         plan.job.timeout = self.ends_at.map(|at| at.since(clock::tick()));
-        self.onlooker.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
-        self.onlooker.run = RunSeen::default();
+        self.companion.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
+        self.companion.run = RunSeen::default();
         if let Some(held) = plan.held {
             let now = self.now();
-            drop(self.onlooker.ordered(now, ControlCommand::Vacate(Some(held), false)));
-            self.onlooker.run.fast_at = None;
+            drop(self.companion.ordered(now, ControlCommand::Vacate(Some(held), false)));
+            self.companion.run.fast_at = None;
             self.tell(Event::Ended(Ended { asked: true, ..Ended::default() }));
             return Ok(());
         }
-        let world = self.onlooker.world;
+        let world = self.companion.world;
         let beside = Beside {
-            companion: Some(&mut self.onlooker),
+            companion: Some(&mut self.companion),
             control: self.control.as_mut(),
             parent: self.parent.as_mut(),
         };
@@ -294,11 +294,11 @@ impl<'w> Playing<'w> {
         // Attributes that tell how it ended come with the job's last word.
         if let Some(outcome) = &finished.outcome {
             let mut outcome = crate::classad::format::long::parse(outcome).0;
-            if self.onlooker.run.last_word == LastWord::Lost {
+            if self.companion.run.last_word == LastWord::Lost {
                 // The shadow says that there is none before it holds the job (c31 o08).
                 outcome.set(attr::JOB_CORE_DUMPED, false);
             }
-            for name in self.onlooker.unsaid() {
+            for name in self.companion.unsaid() {
                 drop(outcome.remove(name));
             }
             self.tell(Event::Updated(Box::new(outcome)));
@@ -307,7 +307,7 @@ impl<'w> Playing<'w> {
             Standing::Ran(exit) => Some(exit),
             Standing::NotStarted => None,
         };
-        let asked = self.onlooker.run.evicted || finished.requested;
+        let asked = self.companion.run.evicted || finished.requested;
         self.exit = exit.filter(|_| !asked);
         let last = finished.requested;
         let reason = finished.not_started.clone();
@@ -318,7 +318,7 @@ impl<'w> Playing<'w> {
 
     /// Waits for the time that the machine asked for, or for a person who wants no more.
     fn wait(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        match reactor.next([self.onlooker.wake_at, self.next_look()].into_iter().flatten().min())? {
+        match reactor.next([self.companion.wake_at, self.next_look()].into_iter().flatten().min())? {
             os::Event::Readable(token) => drop(self.heard(token, reactor)),
             os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => self.leave(),
             _ => {
@@ -326,8 +326,8 @@ impl<'w> Playing<'w> {
                     self.leave();
                     return Ok(());
                 }
-                if self.onlooker.wake_at.is_some_and(|at| at <= clock::tick()) {
-                    self.onlooker.wake_at = None;
+                if self.companion.wake_at.is_some_and(|at| at <= clock::tick()) {
+                    self.companion.wake_at = None;
                     self.tell(Event::Timeout);
                 }
             }
@@ -350,7 +350,7 @@ impl Meanwhile for Playing<'_> {
         }
         let is_gone = self.parent.as_mut().is_some_and(|parent| parent.is_gone(now));
         if is_gone {
-            self.onlooker.told.push("whoever started this is gone: the job stays in the queue".to_owned());
+            self.companion.told.push("whoever started this is gone: the job stays in the queue".to_owned());
             self.parent = None;
         }
         is_gone || self.is_late()
@@ -365,14 +365,14 @@ impl Meanwhile for Playing<'_> {
         let now = self.now();
         let (reply, taken) = match command_of(said) {
             Ok(ControlCommand::Status) => {
-                let ad = self.onlooker.shadow.ad();
-                let number = |name| Context::new(self.onlooker.world).my(ad).int(name).unwrap_or(0);
+                let ad = self.companion.shadow.ad();
+                let number = |name| Context::new(self.companion.world).my(ad).int(name).unwrap_or(0);
                 let id = format!("{}.{}", number(attr::CLUSTER_ID), number(attr::PROC_ID));
-                (Reply::status(&id, self.onlooker.shadow.state()), false)
+                (Reply::status(&id, self.companion.shadow.state()), false)
             }
             // There is no starter that anything could be asked of.
             Ok(command) => {
-                let taken = self.onlooker.ordered(now, command).map(drop);
+                let taken = self.companion.ordered(now, command).map(drop);
                 let is_taken = taken.is_ok();
                 (Reply::of(taken), is_taken)
             }

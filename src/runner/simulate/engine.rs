@@ -106,7 +106,7 @@ impl Simulation<'_> {
         match due {
             Due::Arrival => self.arrivals(),
             Due::Done(at) => self.done(at),
-            Due::Tide(at) => self.tide(at),
+            Due::Presence(at) => self.presence(at),
             Due::Exit(host, starter, turn) => self.exit(host as usize, starter, turn),
             Due::Hook(host, _, Fetch::Made(run)) => self.hook_ends(host as usize, run),
             Due::Hook(host, key, Fetch::Counted(turn)) => self.counted_fetch_ends(host, key, turn),
@@ -182,15 +182,15 @@ impl Simulation<'_> {
         }
     }
 
-    fn tide(&mut self, at: u32) {
+    fn presence(&mut self, at: u32) {
         let world = self.world.clone();
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
-        let Some(tide) = self.tides.get_mut(at as usize) else { return };
-        let host = tide.host;
-        tide.turn(&mut self.hosts[host], self.now);
+        let Some(presence) = self.presences.get_mut(at as usize) else { return };
+        let host = presence.host;
+        presence.turn(&mut self.hosts[host], self.now);
         self.hosts[host].disturb(self.now);
-        if let Some(next) = tide.next(&offset) {
-            self.calendar.push(Reverse((next, Due::Tide(at))));
+        if let Some(next) = presence.next(&offset) {
+            self.calendar.push(Reverse((next, Due::Presence(at))));
         }
         let measured = self.hosts[host].measured(self.now);
         self.step(host, measured);

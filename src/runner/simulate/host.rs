@@ -9,7 +9,8 @@ use super::queue::Refused;
 use super::summary::Pair;
 use super::workload::Job;
 use crate::slot::{
-    Activity, Event, ExecutionPoint, HookCall, HookRun, Measured, Minds, SlotKey, SlotKind, StarterId, State,
+    Activity, Dependence, Event, ExecutionPoint, HookCall, HookRun, Measured, SlotKey, SlotKind, StarterId,
+    State,
 };
 use crate::time::Now;
 
@@ -76,7 +77,7 @@ pub(super) struct Host {
     pub accepted: FxHashMap<u32, VecDeque<(String, Job)>>,
     /// The load that an event has given it.
     pub load: f64,
-    /// The loads that patterns add to it now, by the number of their tide.
+    /// The loads that patterns add to it now, by the number of their presence.
     pub loads: BTreeMap<u32, f64>,
     /// How many are at the keyboard, by the patterns.
     pub present: u32,
@@ -85,7 +86,7 @@ pub(super) struct Host {
     /// When it was disturbed last.
     pub disturbed: Option<u64>,
     /// What its slots mind of one another.
-    pub minds: Minds,
+    pub dependence: Dependence,
     /// When a slot changed last whose change others mind.
     pub minded: Option<u64>,
     pub finished: bool,
@@ -107,7 +108,7 @@ impl Host {
 
     /// A slot has changed: where others mind, what they refused may be offered again.
     pub(super) fn slot_changed(&mut self, now: Now) {
-        if self.minds.slots || (self.minds.load && self.whole_load() > 0.0) {
+        if self.dependence.slots || (self.dependence.load && self.whole_load() > 0.0) {
             self.minded = Some(now.monotonic_us);
             self.slots.values_mut().for_each(|slot| slot.refused.forget());
         }

@@ -11,7 +11,7 @@ use crate::text::calendar::DAY;
 use crate::time::Now;
 
 /// One pattern on one machine: it comes and goes.
-pub(super) struct Tide {
+pub(super) struct Presence {
     pub host: usize,
     /// Its number among those of all machines.
     number: u32,
@@ -25,21 +25,21 @@ pub(super) struct Tide {
     start: i64,
 }
 
-impl Tide {
+impl Presence {
     /// Those of a scenario, each at its beginning.
-    pub(super) fn all(scenario: &Scenario, hosts: &[Host], start: i64) -> Vec<Tide> {
+    pub(super) fn all(scenario: &Scenario, hosts: &[Host], start: i64) -> Vec<Presence> {
         let keyboards = scenario.keyboards.iter().map(|pattern| (pattern, false));
         let loads = scenario.loads.iter().map(|pattern| (pattern, true));
-        let mut tides = Vec::new();
+        let mut presences = Vec::new();
         for (number, (pattern, is_load)) in keyboards.chain(loads).enumerate() {
             for (host, it) in hosts.iter().enumerate() {
                 if !named(pattern.machines.as_deref(), &it.name) {
                     continue;
                 }
                 let dice = Dice::new(&[scenario.seed, 0x71DE, number as u64, host as u64]);
-                let mut tide = Tide {
+                let mut presence = Presence {
                     host,
-                    number: u32::try_from(tides.len()).unwrap_or(u32::MAX),
+                    number: u32::try_from(presences.len()).unwrap_or(u32::MAX),
                     pattern: pattern.clone(),
                     is_load,
                     dice,
@@ -48,13 +48,13 @@ impl Tide {
                     start,
                 };
                 // Somewhere in an absence, so that not all come at once.
-                let away = tide.pattern.away.draw(&mut tide.dice);
-                tide.at -= away * tide.dice.fraction();
-                tide.at = tide.at.max(start as f64 - away);
-                tides.push(tide);
+                let away = presence.pattern.away.draw(&mut presence.dice);
+                presence.at -= away * presence.dice.fraction();
+                presence.at = presence.at.max(start as f64 - away);
+                presences.push(presence);
             }
         }
-        tides
+        presences
     }
 
     /// When it changes next, in microseconds since the start; `None` when it never does again.

@@ -12,7 +12,7 @@ use super::chance::{Dice, Drawn};
 use super::fate::Memory;
 use super::host::{Host, Running, SlotSeen};
 use super::in_order::InOrder;
-use super::pattern::Tide;
+use super::pattern::Presence;
 use super::plan::Plan;
 use super::queue::{Queue, Refused};
 use super::scenario::{Behaviour, HookName, Scenario, named};
@@ -33,8 +33,8 @@ pub(super) enum Due {
     Arrival,
     /// Something of the scenario is done, by its number.
     Done(u32),
-    /// A keyboard or a load changes, by the number of its tide.
-    Tide(u32),
+    /// A keyboard or a load changes, by the number of its presence.
+    Presence(u32),
     /// A starter ends.
     Exit(u32, StarterId, u32),
     /// The machine is to look: its timers come before what its hooks print, as in the daemon. So what a call brings that ends with a
@@ -90,7 +90,7 @@ pub struct Simulation<'a> {
     pub(super) timeline: Option<Timeline>,
     pub(super) tell: Option<Tell<'a>>,
     pub(super) world: Rc<dyn World>,
-    pub(super) tides: Vec<Tide>,
+    pub(super) presences: Vec<Presence>,
     pub(super) behaviours: Vec<(u64, u64, &'a Behaviour)>,
     pub(super) dice: Dice,
     pub(super) play: Play,
@@ -135,7 +135,7 @@ impl<'a> Simulation<'a> {
             timeline: None,
             tell: None,
             world,
-            tides: Vec::new(),
+            presences: Vec::new(),
             behaviours: Vec::new(),
             dice: Dice::new(&[scenario.seed, 0xD1CE]),
             play,
@@ -214,7 +214,7 @@ impl<'a> Simulation<'a> {
                     present: 0,
                     input_at: None,
                     disturbed: None,
-                    minds: crate::slot::minds(plan.asked.as_ref()),
+                    dependence: crate::slot::dependence(plan.asked.as_ref()),
                     minded: None,
                     finished: false,
                     next_pid: 1000,
@@ -261,10 +261,10 @@ impl<'a> Simulation<'a> {
         if let Some(at) = self.workload.next_at() {
             self.calendar.push(Reverse((at, Due::Arrival)));
         }
-        self.tides = Tide::all(self.scenario, &self.hosts, start);
-        for (at, tide) in (0..).zip(&mut self.tides) {
-            if let Some(next) = tide.next(&offset) {
-                self.calendar.push(Reverse((next, Due::Tide(at))));
+        self.presences = Presence::all(self.scenario, &self.hosts, start);
+        for (at, presence) in (0..).zip(&mut self.presences) {
+            if let Some(next) = presence.next(&offset) {
+                self.calendar.push(Reverse((next, Due::Presence(at))));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::carriage;
+use super::file_transfer;
 use crate::classad::{ClassAd, Context};
 use crate::config::View;
 use crate::job::attr;
@@ -44,7 +44,7 @@ pub fn queue_owner(
     if world.effective_uid() != 0 {
         return Ok(None);
     }
-    if let Some(owner) = carriage::named_owner(ad, world) {
+    if let Some(owner) = file_transfer::named_owner(ad, world) {
         return Ok(Some(owner));
     }
     let chosen = account::choose(&Asking { ad, view, slot, with: With::Nobody, quirks })?;

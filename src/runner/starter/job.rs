@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bstr::BString;
 
-use super::carriage::Carriage;
 use super::credentials::Credentials;
+use super::file_transfer::FileTransfer;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use super::visa::Visa;
@@ -83,7 +83,7 @@ pub struct Job {
     /// Whether SIGHUP has come.
     pub reread: bool,
     /// How its files are moved, where they are.
-    pub carriage: Option<Carriage>,
+    pub file_transfer: Option<FileTransfer>,
     /// The tokens that it has of its access point.
     pub credentials: Option<Credentials>,
     /// What is added to the wall clock in microseconds (`--now`).

@@ -5,13 +5,13 @@
 
 mod accounts;
 mod calls;
-mod carriage;
 mod child;
 mod cleaning;
 mod companion;
 mod control;
 mod credentials;
 mod docker_socket;
+mod file_transfer;
 mod group;
 mod hand_over;
 mod isolation;
@@ -48,11 +48,11 @@ mod volume;
 mod volume_group;
 
 pub use accounts::{CondorIdsError, condor_identity, condor_ids, in_primary_group, queue_owner};
-pub use carriage::{Carriage, CarriageKnobs};
 pub(in crate::runner) use child::program as tool_path;
 pub use cleaning::{Cleaned, Cleaner, has_left, is_gone, kill_tree};
 pub use companion::{Companion, Seen};
 pub use control::{COMMANDS, ControlCommand, Order, Reply, ask, command_of, listen};
+pub use file_transfer::{FileTransfer, FileTransferKnobs};
 pub use hand_over::{hand_over, handed_length, job_note, take, withdraw};
 pub use job::Job;
 pub use live::Beside;

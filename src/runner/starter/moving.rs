@@ -9,8 +9,8 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
-use super::carriage::{Under, What};
 use super::child::entry;
+use super::file_transfer::{Under, What};
 use super::live::Live;
 use crate::os::files;
 use crate::os::identity::acting_as;
@@ -21,7 +21,7 @@ use crate::runner::transfer::{Answer, Course, KnownPlugins, Step, catalogue};
 use crate::starter::Event;
 use crate::text::caseless;
 use crate::time::Tick;
-use crate::transfer::{Ended, Errand, PluginCall, Transferred, Way};
+use crate::transfer::{Ended, PluginCall, TransferTask, Transferred, Way};
 
 /// How much a helper may say.
 const MOST_SAID: usize = 256 << 20;
@@ -36,24 +36,24 @@ impl Live<'_> {
     /// Begins to move files.
     pub(super) fn transfer(&mut self, way: Way) {
         let scratch = BString::from(self.job.sandbox.scratch.as_os_str().as_bytes());
-        let Some(carriage) = &self.job.carriage else {
+        let Some(file_transfer) = &self.job.file_transfer else {
             return self.events.push_back(Event::Transferred(Box::new(Transferred::nothing(way))));
         };
-        let errand = carriage.errand(way, &scratch, self.job.identity.as_ref());
-        let uploads = carriage.wishes.may_upload(way);
-        let data = carriage.data.clone();
+        let task = file_transfer.task(way, &scratch, self.job.identity.as_ref());
+        let uploads = file_transfer.request.may_upload(way);
+        let data = file_transfer.data.clone();
         let mut known = KnownPlugins { data, ..KnownPlugins::default() };
-        if carriage.knobs.urls {
-            known.configured.clone_from(&carriage.knobs.plugins);
-            if carriage.knobs.own_plugins {
-                known.own.clone_from(&carriage.wishes.plugins);
+        if file_transfer.knobs.urls {
+            known.configured.clone_from(&file_transfer.knobs.plugins);
+            if file_transfer.knobs.own_plugins {
+                known.own.clone_from(&file_transfer.request.plugins);
             }
         }
-        let mut course = Course::new(errand, scratch, uploads, known, self.job.quirks);
+        let mut course = Course::new(task, scratch, uploads, known, self.job.quirks);
         let step = course.begin();
         let under = Under { course, child: None, what: What::Helper, until: None, timed_out: false };
-        if let Some(carriage) = &mut self.job.carriage {
-            carriage.running = Some(under);
+        if let Some(file_transfer) = &mut self.job.file_transfer {
+            file_transfer.running = Some(under);
         }
         self.take_step(step);
     }
@@ -63,17 +63,20 @@ impl Live<'_> {
         loop {
             let (started, what, limit) = match step {
                 Step::Done(done) => return self.moved(*done),
-                Step::Carry(errand) => (self.start_helper(&errand), What::Helper, None),
+                Step::Carry(task) => (self.start_helper(&task), What::Helper, None),
                 Step::Ask(path) => {
-                    let limit = self.job.carriage.as_ref().map(|carriage| carriage.knobs.ask_limit);
+                    let limit =
+                        self.job.file_transfer.as_ref().map(|file_transfer| file_transfer.knobs.ask_limit);
                     (self.start_plugin(&path, &["-classad".into()], None), What::Asked, limit)
                 }
                 Step::Invoke(call) => {
-                    let limit = self.job.carriage.as_ref().map(|carriage| carriage.knobs.call_limit);
+                    let limit =
+                        self.job.file_transfer.as_ref().map(|file_transfer| file_transfer.knobs.call_limit);
                     (self.invoke(&call), What::Plugin(call), limit)
                 }
             };
-            let Some(under) = self.job.carriage.as_mut().and_then(|carriage| carriage.running.as_mut())
+            let Some(under) =
+                self.job.file_transfer.as_mut().and_then(|file_transfer| file_transfer.running.as_mut())
             else {
                 return;
             };
@@ -95,14 +98,14 @@ impl Live<'_> {
         }
     }
 
-    fn start_helper(&mut self, errand: &Errand) -> io::Result<ChildId> {
-        let Some(carriage) = &self.job.carriage else { return Err(io::ErrorKind::NotFound.into()) };
-        let (program, argv) = carriage.helper.clone();
+    fn start_helper(&mut self, task: &TransferTask) -> io::Result<ChildId> {
+        let Some(file_transfer) = &self.job.file_transfer else { return Err(io::ErrorKind::NotFound.into()) };
+        let (program, argv) = file_transfer.helper.clone();
         let spec = ChildSpec {
             argv,
             cwd: Some("/".into()),
             stdio: [
-                Stdio::Bytes(serde_json::to_vec(errand)?),
+                Stdio::Bytes(serde_json::to_vec(task)?),
                 Stdio::Capture { limit: MOST_SAID },
                 Stdio::Capture { limit: 64 * 1024 },
             ],
@@ -150,9 +153,9 @@ impl Live<'_> {
             env.retain(|(known, _)| known != name);
             env.push((name.into(), value));
         };
-        if let (Some(prefix), Some(carriage)) = (name, &self.job.carriage) {
+        if let (Some(prefix), Some(file_transfer)) = (name, &self.job.file_transfer) {
             let prefix = [&prefix[..], b"_"].concat();
-            for (name, value) in &carriage.variables {
+            for (name, value) in &file_transfer.variables {
                 if name.get(..prefix.len()).is_some_and(|start| caseless::eq(start, &prefix)) {
                     set(name, value.clone());
                 }
@@ -188,10 +191,12 @@ impl Live<'_> {
         stderr: &os::Captured,
     ) -> bool {
         let identity = self.job.identity.clone();
-        let knobs = self.job.carriage.as_ref().map(|carriage| &carriage.knobs);
+        let knobs = self.job.file_transfer.as_ref().map(|file_transfer| &file_transfer.knobs);
         let limit = knobs.map_or(0, |knobs| knobs.call_limit.as_secs());
         let ask_limit = knobs.map_or(0, |knobs| knobs.ask_limit.as_secs());
-        let Some(under) = self.job.carriage.as_mut().and_then(|carriage| carriage.running.as_mut()) else {
+        let Some(under) =
+            self.job.file_transfer.as_mut().and_then(|file_transfer| file_transfer.running.as_mut())
+        else {
             return false;
         };
         if under.child != Some(child) {
@@ -227,12 +232,14 @@ impl Live<'_> {
 
     /// When a plugin has run too long.
     pub(super) fn mover_until(&self) -> Option<Tick> {
-        self.job.carriage.as_ref()?.running.as_ref()?.until
+        self.job.file_transfer.as_ref()?.running.as_ref()?.until
     }
 
     /// Kills a plugin that runs too long; its end is what follows.
     pub(super) fn kill_slow_mover(&mut self, now: Tick) {
-        let Some(under) = self.job.carriage.as_mut().and_then(|carriage| carriage.running.as_mut()) else {
+        let Some(under) =
+            self.job.file_transfer.as_mut().and_then(|file_transfer| file_transfer.running.as_mut())
+        else {
             return;
         };
         if let (Some(child), Some(until)) = (under.child, under.until)
@@ -246,7 +253,7 @@ impl Live<'_> {
 
     /// Gives up what is being moved.
     pub(super) fn abort_transfer(&mut self) {
-        let under = self.job.carriage.as_mut().and_then(|carriage| carriage.running.take());
+        let under = self.job.file_transfer.as_mut().and_then(|file_transfer| file_transfer.running.take());
         if let Some(child) = under.and_then(|under| under.child) {
             self.reactor.kill(child, libc::SIGKILL, Whom::Family);
         }
@@ -255,12 +262,12 @@ impl Live<'_> {
     fn moved(&mut self, done: Transferred) {
         if done.way.is_input() {
             let seen = catalogue(&self.job.sandbox.scratch, self.job.identity.as_ref());
-            if let Some(carriage) = &mut self.job.carriage {
-                carriage.since = seen.unwrap_or_default();
+            if let Some(file_transfer) = &mut self.job.file_transfer {
+                file_transfer.since = seen.unwrap_or_default();
             }
         }
-        if let Some(carriage) = &mut self.job.carriage {
-            carriage.running = None;
+        if let Some(file_transfer) = &mut self.job.file_transfer {
+            file_transfer.running = None;
         }
         self.events.push_back(Event::Transferred(Box::new(done)));
     }
@@ -293,7 +300,7 @@ fn read_answer(
     exit: Exit,
     stdout: &os::Captured,
     stderr: &os::Captured,
-) -> Result<crate::transfer::Carried, String> {
+) -> Result<crate::transfer::TransferResult, String> {
     match serde_json::from_slice(&stdout.bytes) {
         Ok(carried) if exit.is_success() => Ok(carried),
         _ => {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::carriage::{self, Carriage};
 use super::credentials::{Credentials, Reading};
+use super::file_transfer::{self, FileTransfer};
 use super::job::Job;
 use super::notice;
 use super::plan_knobs::{Knobs, told_at_start, told_of_hooks};
@@ -34,7 +34,7 @@ use crate::starter::logical_volume::VolumeKnobs;
 use crate::starter::not_done::With;
 use crate::starter::virtual_machine::{self, VmPlace};
 use crate::starter::{Hooks, JobInfo, Refusal, Setup, Starter, Vacate, job_info, process};
-use crate::transfer::Wishes;
+use crate::transfer::TransferRequest;
 
 /// Everything that [`super::run_with`] needs.
 pub struct Plan<'w> {
@@ -59,8 +59,8 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let mut planning = Planning::begin(request, view)?;
     let credentials = planning.find_credentials();
     let held = planning.held.take();
-    let carriage = planning.carriage()?;
-    let job = planning.carrier(carriage, credentials)?;
+    let file_transfer = planning.file_transfer()?;
+    let job = planning.carrier(file_transfer, credentials)?;
     let warnings = std::mem::take(&mut planning.warnings);
     Ok(Plan { machine: Starter::new(planning.setup(&job)), job, warnings, held })
 }
@@ -78,7 +78,7 @@ struct Planning<'w, 'v> {
     /// The ad as it came; that of the request has what a starter adds.
     submitted: ClassAd,
     visa: Option<Visa>,
-    wishes: Option<Wishes>,
+    transfers: Option<TransferRequest>,
     rights: Rights,
     job: Result<JobInfo, Refusal>,
     held: Option<Vacate>,
@@ -99,7 +99,7 @@ impl<'w, 'v> Planning<'w, 'v> {
         // The visa shows the ad as it came.
         let visa = Visa::asked_for(&request.ad, quirks, world);
         let submitted = request.ad.clone();
-        let (wishes, info) = read_job(&mut request, &scratch, view);
+        let (transfers, info) = read_job(&mut request, &scratch, view);
         let rights = Rights::of(&request.ad, &request, view);
         warnings.extend(rights.warnings.iter().cloned());
         let refusal = refusal.or_else(|| knobs.refusal.clone());
@@ -123,7 +123,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             scratch,
             submitted,
             visa,
-            wishes,
+            transfers,
             rights,
             job,
             held: None,
@@ -153,16 +153,16 @@ impl<'w, 'v> Planning<'w, 'v> {
     }
 
     /// What moves the job's files, where they are moved.
-    fn carriage(&mut self) -> Result<Option<Carriage>, ValueError> {
-        let Some(wishes) = self.wishes.clone() else { return Ok(None) };
-        let about = carriage::About {
+    fn file_transfer(&mut self) -> Result<Option<FileTransfer>, ValueError> {
+        let Some(transfers) = self.transfers.clone() else { return Ok(None) };
+        let about = file_transfer::About {
             ad: &self.submitted,
             view: self.view,
             world: self.request.world,
             job: self.rights.job.as_ref(),
         };
         let (helper, spool) = (self.request.helper.clone(), self.request.spool.clone());
-        let (made, warnings) = carriage::make(wishes, about, helper, spool)?;
+        let (made, warnings) = file_transfer::make(transfers, about, helper, spool)?;
         self.warnings.extend(warnings);
         Ok(Some(made))
     }
@@ -330,7 +330,7 @@ impl<'w, 'v> Planning<'w, 'v> {
     /// What carries the job out.
     fn carrier(
         &mut self,
-        carriage: Option<Carriage>,
+        file_transfer: Option<FileTransfer>,
         credentials: Option<Credentials>,
     ) -> Result<Job, ValueError> {
         let visa = self.visa.take();
@@ -346,8 +346,8 @@ impl<'w, 'v> Planning<'w, 'v> {
         let log_directory = log_directory.filter(|_| quirks.has(Quirk::HupMovesHooks));
         let job = self.job.as_ref();
         Ok(Job {
-            measures_disk: carriage.is_some() || self.enforces_disk(),
-            carriage,
+            measures_disk: file_transfer.is_some() || self.enforces_disk(),
+            file_transfer,
             virtual_machine: self.virtual_machine()?,
             credentials,
             daemon_home: self.daemon_home(),
@@ -394,7 +394,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             processors: self.knobs.affinity,
             daemon_home: job.daemon_home.clone(),
         };
-        let moves = || carriage::moves(self.wishes.as_ref(), self.request.world);
+        let moves = || file_transfer::moves(self.transfers.as_ref(), self.request.world);
         let output_ad = job.output_ad.clone().map(|path| BString::from(path.into_os_string().into_vec()));
         Setup {
             world: self.request.world,
@@ -426,17 +426,17 @@ fn read_job(
     request: &mut Request<'_>,
     scratch: &Path,
     view: &View<'_>,
-) -> (Option<Wishes>, Result<JobInfo, Refusal>) {
+) -> (Option<TransferRequest>, Result<JobInfo, Refusal>) {
     let Request { world, quirks, with, ad, overrides, .. } = request;
     let (world, quirks) = (*world, *quirks);
-    let wishes = match with {
-        With::Shadow => carriage::wishes(ad, view, world),
+    let transfers = match with {
+        With::Shadow => file_transfer::request(ad, view, world),
         With::Nobody | With::Schedd => Ok(None),
     };
-    match wishes {
-        Ok(Some(wishes)) => {
-            let info = job_info::read_transferred(ad, scratch, &wishes, (quirks, world));
-            (Some(wishes), info.map(|info| info.with(overrides)))
+    match transfers {
+        Ok(Some(transfers)) => {
+            let info = job_info::read_transferred(ad, scratch, &transfers, (quirks, world));
+            (Some(transfers), info.map(|info| info.with(overrides)))
         }
         Ok(None) => (None, job_info::read(ad, scratch, quirks, world).map(|info| info.with(overrides))),
         Err(refusal) => (None, Err(refusal)),

@@ -60,16 +60,16 @@ pub struct Rehearsed {
 
 /// What would be moved.
 fn transfer(way: Way, job: &Job) -> String {
-    let Some(carriage) = &job.carriage else { return "move no files".to_owned() };
+    let Some(file_transfer) = &job.file_transfer else { return "move no files".to_owned() };
     let scratch = BString::from(job.sandbox.scratch.as_os_str().as_bytes());
-    let errand = carriage.errand(way, &scratch, job.identity.as_ref());
-    let what = match &errand.list {
+    let task = file_transfer.task(way, &scratch, job.identity.as_ref());
+    let what = match &task.list {
         List::Named(names) if names.is_empty() => "nothing".to_owned(),
         List::Named(names) => bstr::join(", ", names).as_bstr().to_string(),
         List::Changed { .. } => "what is new or changed".to_owned(),
     };
-    let to = errand.destination.as_ref().unwrap_or(&errand.target);
-    format!("transfer {what} from {} to {to}", errand.base)
+    let to = task.destination.as_ref().unwrap_or(&task.target);
+    format!("transfer {what} from {} to {to}", task.base)
 }
 
 /// Rehearses a job from the present on.

@@ -101,7 +101,7 @@ impl StateFile {
 impl Drop for StateFile {
     /// Nothing is left, and what came of the job has been told.
     fn drop(&mut self) {
-        if self.kept || (self.remains && self.journal.append(&Left::Told).is_ok()) {
+        if self.kept || (self.remains && self.journal.append(&Left::Reported).is_ok()) {
             return;
         }
         remove(&self.path);

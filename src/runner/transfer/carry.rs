@@ -11,23 +11,23 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 
 use super::limits;
-use super::sight::{Disk, errno};
+use super::sender_files::{Disk, errno};
 use super::store::{Source, Target};
 use crate::os::identity::acting_as;
 use crate::process::Identity;
-use crate::transfer::{Carried, Errand, Item, Kind, OF_DIRECTORY, Refused, Remaps, expand, url};
+use crate::transfer::{Item, Kind, OF_DIRECTORY, Refused, Remaps, TransferResult, TransferTask, expand, url};
 
-/// Carries an errand.
+/// Carries a task.
 ///
 /// # Errors
 /// An account cannot be taken on; nothing was carried then.
-pub fn carry(errand: &Errand) -> io::Result<Carried> {
-    let (reader, writer) = (identity(&errand.reader), identity(&errand.writer));
+pub fn carry(task: &TransferTask) -> io::Result<TransferResult> {
+    let (reader, writer) = (identity(&task.reader), identity(&task.writer));
     // Never as root for somebody else's files: without an account of the caller's we are the caller.
     if reader == writer {
-        return acting_as(reader.as_ref(), || Carrier::new(errand, None, None).carry())?;
+        return acting_as(reader.as_ref(), || Carrier::new(task, None, None).carry())?;
     }
-    Carrier::new(errand, reader, writer).carry()
+    Carrier::new(task, reader, writer).carry()
 }
 
 fn identity(account: &Option<(u32, u32, Vec<u32>)>) -> Option<Identity> {
@@ -35,11 +35,11 @@ fn identity(account: &Option<(u32, u32, Vec<u32>)>) -> Option<Identity> {
 }
 
 struct Carrier<'a> {
-    errand: &'a Errand,
+    task: &'a TransferTask,
     reader: Option<Identity>,
     writer: Option<Identity>,
     remaps: Remaps,
-    carried: Carried,
+    carried: TransferResult,
     /// Standard files, which are not counted among what is stored.
     standard: Vec<BString>,
     /// The directory that a rule had made last: many files go to one.
@@ -47,39 +47,39 @@ struct Carrier<'a> {
 }
 
 impl<'a> Carrier<'a> {
-    fn new(errand: &'a Errand, reader: Option<Identity>, writer: Option<Identity>) -> Self {
+    fn new(task: &'a TransferTask, reader: Option<Identity>, writer: Option<Identity>) -> Self {
         let standard = [crate::transfer::STDOUT, crate::transfer::STDERR].map(BString::from).to_vec();
         Carrier {
-            errand,
+            task,
             reader,
             writer,
-            remaps: errand.rules(),
-            carried: Carried::default(),
+            remaps: task.rules(),
+            carried: TransferResult::default(),
             standard,
             made: None,
         }
     }
 
-    fn carry(mut self) -> io::Result<Carried> {
-        let (items, unread) = acting_as(self.reader.as_ref(), || expand(self.errand, &Disk))?;
+    fn carry(mut self) -> io::Result<TransferResult> {
+        let (items, unread) = acting_as(self.reader.as_ref(), || expand(self.task, &Disk))?;
         self.carried.unread = unread;
-        if self.errand.makes_target && !self.errand.only_urls {
-            let target = path(&self.errand.target);
+        if self.task.makes_target && !self.task.only_urls {
+            let target = path(&self.task.target);
             if let Err(error) = self.make(&target)? {
                 self.unstored(Refused::OutputDirectory { path: shown(&target), errno: errno(error) });
             }
         }
         for item in &items {
             if item.is_from_url() {
-                let local = join(&self.errand.target, &item.name());
+                let local = join(&self.task.target, &item.name());
                 self.carried.urls.push((item.source.clone(), local));
             } else if let Some(to) = &item.to_url {
                 let is_directory = item.seen.is_some_and(|seen| seen.kind == Kind::Directory);
                 if !is_directory {
-                    let local = self.errand.path_of(&item.source);
+                    let local = self.task.path_of(&item.source);
                     self.carried.urls.push((to.clone(), local));
                 }
-            } else if !self.errand.only_urls {
+            } else if !self.task.only_urls {
                 self.item(item)?;
             }
         }
@@ -87,7 +87,7 @@ impl<'a> Carrier<'a> {
     }
 
     fn item(&mut self, item: &Item) -> io::Result<()> {
-        let executable = self.errand.executable.as_ref().filter(|(source, _)| *source == item.source);
+        let executable = self.task.executable.as_ref().filter(|(source, _)| *source == item.source);
         let name = executable.map_or_else(|| item.name(), |(_, name)| name.clone());
         let target = self.target(&name)?;
         self.carried.files += 1;
@@ -124,14 +124,14 @@ impl<'a> Carrier<'a> {
 
     /// What is not there, or cannot be seen.
     fn unreadable(&self, item: &Item) -> io::Result<Refused> {
-        let path = self.errand.path_of(&item.source);
+        let path = self.task.path_of(&item.source);
         let looked = acting_as(self.reader.as_ref(), || fs::metadata(path.to_path_lossy()))?;
         let errno = looked.err().map_or(nix::libc::ENOENT, errno);
         Ok(Refused::Reading { path, errno, link: false })
     }
 
     fn file(&mut self, item: &Item, target: Option<&Path>, mode: u32) -> io::Result<Option<Refused>> {
-        let path = self.errand.path_of(&item.source);
+        let path = self.task.path_of(&item.source);
         let link = item.seen.is_some_and(|seen| seen.kind == Kind::Directory);
         let there = path.to_path_lossy();
         let source =
@@ -156,7 +156,7 @@ impl<'a> Carrier<'a> {
                 return Ok(Some(Refused::Reading { path, errno, link }));
             }
         };
-        let left = self.errand.limit.map(|limit| limit.saturating_sub(self.carried.bytes));
+        let left = self.task.limit.map(|limit| limit.saturating_sub(self.carried.bytes));
         let bytes = left.map_or(source.size, |left| left.min(source.size));
         let mut copied = bytes;
         if let Some((target, mut made)) = made {
@@ -180,14 +180,14 @@ impl<'a> Carrier<'a> {
             self.unstored(Refused::Illegal(name.clone()));
             return Ok(None);
         }
-        let base = self.errand.target.clone();
-        match self.remaps.find(name, self.errand.most_remaps) {
+        let base = self.task.target.clone();
+        match self.remaps.find(name, self.task.most_remaps) {
             Err(cycle) => self.unstored(Refused::Cycle(cycle.0)),
             Ok(Some(target)) if url::is_url(&target) => self.unstored(Refused::ToUrl(target)),
             Ok(Some(target)) if target.starts_with(b"/") => return Ok(Some(path(&target))),
             Ok(Some(target)) => {
                 let path = path(&join(&base, &target));
-                if target.contains(&b'/') && self.errand.makes_directories {
+                if target.contains(&b'/') && self.task.makes_directories {
                     self.make_above(&path)?;
                 }
                 return Ok(Some(path));
@@ -214,8 +214,8 @@ impl<'a> Carrier<'a> {
         acting_as(self.writer.as_ref(), || {
             // What is made of it lies below the first that is there.
             let there = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
-            if !self.errand.way.is_input() {
-                limits::check_directory(&self.errand.allowed, there)?;
+            if !self.task.way.is_input() {
+                limits::check_directory(&self.task.allowed, there)?;
             }
             fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
         })
@@ -223,8 +223,8 @@ impl<'a> Carrier<'a> {
 
     /// Whether the access point lets this be read or written: it reads what goes in and writes what comes back.
     fn check(&self, reads: bool, path: &Path) -> io::Result<()> {
-        match self.errand.way.is_input() == reads {
-            true => limits::check(&self.errand.allowed, path),
+        match self.task.way.is_input() == reads {
+            true => limits::check(&self.task.allowed, path),
             false => Ok(()),
         }
     }

@@ -10,13 +10,15 @@ use bstr::BString;
 use crate::classad::{ClassAd, Outside};
 use crate::os::strerror;
 use crate::quirks::Quirks;
-use crate::transfer::{Carried, Ended, Errand, Failure, PluginCall, Plugins, Transferred, UrlFile, url};
+use crate::transfer::{
+    Ended, Failure, PluginCall, Plugins, TransferResult, TransferTask, Transferred, UrlFile, url,
+};
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Have a helper carry this.
-    Carry(Box<Errand>),
+    Carry(Box<TransferTask>),
     /// Ask this plugin of the configuration what it can do.
     Ask(BString),
     /// Call a plugin.
@@ -29,7 +31,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Of a helper; the error is why there is no answer.
-    Carried(Result<Carried, String>),
+    Carried(Result<TransferResult, String>),
     /// What a plugin printed; the error is why it did not.
     Asked(Result<Vec<u8>, String>),
     /// How a call ended, and what the plugin wrote.
@@ -60,7 +62,7 @@ pub struct KnownPlugins {
 
 /// One transfer.
 pub struct Course {
-    errand: Errand,
+    task: TransferTask,
     scratch: BString,
     stage: Stage,
     /// Whether plugins come before the copies.
@@ -83,12 +85,18 @@ pub struct Course {
 
 impl Course {
     /// A course about to begin.
-    pub fn new(errand: Errand, scratch: BString, uploads: bool, known: KnownPlugins, quirks: Quirks) -> Self {
+    pub fn new(
+        task: TransferTask,
+        scratch: BString,
+        uploads: bool,
+        known: KnownPlugins,
+        quirks: Quirks,
+    ) -> Self {
         let KnownPlugins { configured, own, data } = known;
         let stage = if uploads { Stage::Listing } else { Stage::Copying };
         Course {
-            done: Transferred::nothing(errand.way),
-            errand,
+            done: Transferred::nothing(task.way),
+            task,
             scratch,
             stage,
             uploads,
@@ -107,15 +115,15 @@ impl Course {
 
     /// The first step.
     pub fn begin(&mut self) -> Step {
-        let errand = Errand { only_urls: self.stage == Stage::Listing, ..self.errand.clone() };
-        Step::Carry(Box::new(errand))
+        let task = TransferTask { only_urls: self.stage == Stage::Listing, ..self.task.clone() };
+        Step::Carry(Box::new(task))
     }
 
     /// The step after what came of the last one.
     pub fn next(&mut self, answer: Answer, world: &dyn Outside) -> Step {
         match answer {
             Answer::Carried(Err(reason)) => {
-                self.failure = Some(Failure::of_helper(self.errand.way, &reason));
+                self.failure = Some(Failure::of_helper(self.task.way, &reason));
                 return self.finish();
             }
             Answer::Carried(Ok(carried)) => return self.carried(carried),
@@ -131,15 +139,15 @@ impl Course {
         self.plugin()
     }
 
-    fn carried(&mut self, carried: Carried) -> Step {
-        let way = self.errand.way;
+    fn carried(&mut self, carried: TransferResult) -> Step {
+        let way = self.task.way;
         for path in &carried.unread {
             self.done.warnings.push(format!("cannot read the directory '{path}': it is transferred empty"));
         }
         if self.stage == Stage::Copying {
             self.done.tally.add_carried(way, &carried);
             self.done.stored.clone_from(&carried.stored);
-            let failed = Failure::of_carried(way, &carried, self.errand.limit, &strerror);
+            let failed = Failure::of_carried(way, &carried, self.task.limit, &strerror);
             self.failure = self.failure.take().or(failed);
         }
         let fetches = way.is_input() && self.failure.is_none();
@@ -157,7 +165,7 @@ impl Course {
 
     fn copy(&mut self) -> Step {
         self.stage = Stage::Copying;
-        Step::Carry(Box::new(Errand { only_urls: false, ..self.errand.clone() }))
+        Step::Carry(Box::new(TransferTask { only_urls: false, ..self.task.clone() }))
     }
 
     /// The next plugin to be asked or called.
@@ -194,7 +202,7 @@ impl Course {
         let Some(call) = self.running.take() else { return };
         // What a plugin that failed leaves was not there when the list was made.
         let beside = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
-        self.errand.except.extend(beside.map(|path| url::base_name(path).into()));
+        self.task.except.extend(beside.map(|path| url::base_name(path).into()));
         let end = call.judge(ended, written, (self.quirks, world));
         self.done.tally.add_results(&end.results, world);
         self.done.results.extend(end.results);
@@ -205,9 +213,9 @@ impl Course {
 
     /// Several plugins may fail: of input the last one's codes count, of output the first one's.
     fn fail(&mut self, subcode: i64, text: &[u8], again: bool) {
-        let failure = Failure::of_plugin(self.errand.way, subcode, text, again);
+        let failure = Failure::of_plugin(self.task.way, subcode, text, again);
         match &mut self.failure {
-            Some(_) if !self.errand.way.is_input() => {}
+            Some(_) if !self.task.way.is_input() => {}
             known => *known = Some(failure),
         }
     }

@@ -44,7 +44,7 @@ pub enum List {
 
 /// What a helper is to carry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Errand {
+pub struct TransferTask {
     /// Which way.
     pub way: Way,
     /// Which files.
@@ -67,7 +67,7 @@ pub struct Errand {
     pub most_remaps: usize,
     /// Everything goes below this URL.
     pub destination: Option<BString>,
-    /// Names of the list with the names that [`Errand::destination`] uses instead.
+    /// Names of the list with the names that [`TransferTask::destination`] uses instead.
     pub renamed: Vec<(BString, BString)>,
     /// As many bytes at most.
     pub limit: Option<u64>,
@@ -133,9 +133,9 @@ pub enum Refused {
     ToUrl(BString),
 }
 
-/// What came of an errand.
+/// What came of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carried {
+pub struct TransferResult {
     /// Bytes that went over: of files, and four for each directory.
     pub bytes: u64,
     /// Directories.

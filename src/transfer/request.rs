@@ -5,9 +5,9 @@
 use bstr::BString;
 use thiserror::Error;
 
-use super::errand::{Catalogue, Errand, List, Way};
 use super::plugin;
 use super::remaps::{MOST_REMAPS, Remaps};
+use super::task::{Catalogue, List, TransferTask, Way};
 use super::url;
 use crate::classad::{ClassAd, Context, Outside};
 use crate::text::{caseless, list};
@@ -77,7 +77,7 @@ pub enum Mistake {
 
 /// What the ad asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wishes {
+pub struct TransferRequest {
     /// WhenToTransferOutput.
     pub when: When,
     /// All that goes to the execution point: plugins of the job, TransferInput, In, proxy, Cmd.
@@ -122,12 +122,16 @@ pub struct Wishes {
 
 const MEGABYTE: i64 = 1024 * 1024;
 
-impl Wishes {
+impl TransferRequest {
     /// Reads the ad as it was submitted. `domain` is this machine's FILESYSTEM_DOMAIN. `None`: nothing is transferred.
     ///
     /// # Errors
     /// Words that 25.14 does not know either.
-    pub fn read(ad: &ClassAd, domain: &[u8], world: &dyn Outside) -> Result<Option<Wishes>, Mistake> {
+    pub fn read(
+        ad: &ClassAd,
+        domain: &[u8],
+        world: &dyn Outside,
+    ) -> Result<Option<TransferRequest>, Mistake> {
         let reader = Reader { ad, world };
         if !reader.is_transferred(domain)? {
             return Ok(None);
@@ -170,7 +174,7 @@ impl Wishes {
             |name: &str| Context::new(world).my(ad).int(name).map(|most| most.saturating_mul(MEGABYTE));
         let cmd = string("Cmd").unwrap_or_default();
         let executable = boolean("TransferExecutable").unwrap_or(true) && !cmd.is_empty();
-        Ok(Some(Wishes {
+        Ok(Some(TransferRequest {
             when,
             input: reader.input(&plugins, executable.then_some(&cmd)),
             output,
@@ -196,8 +200,8 @@ impl Wishes {
         }))
     }
 
-    /// The errand of one way. `scratch` is the scratch directory, `since` what was in it when the input was there.
-    pub fn errand(&self, way: Way, scratch: &[u8], since: &Catalogue) -> Errand {
+    /// The task of one way. `scratch` is the scratch directory, `since` what was in it when the input was there.
+    pub fn task(&self, way: Way, scratch: &[u8], since: &Catalogue) -> TransferTask {
         let (base, target) = match way.is_input() {
             true => (self.iwd.clone(), scratch.into()),
             false => (scratch.into(), self.iwd.clone()),
@@ -226,7 +230,7 @@ impl Wishes {
         let renames = matches!(way, Way::Output | Way::Failure);
         let standard = self.standard.iter().zip(&self.asked);
         let standard = standard.filter_map(|(name, asked)| Some((name.clone()?, asked.clone()?)));
-        Errand {
+        TransferTask {
             way,
             list,
             base,
@@ -337,10 +341,10 @@ mod tests {
     use super::*;
     use crate::classad::System;
 
-    fn read(text: &str) -> Result<Option<Wishes>, Mistake> {
+    fn read(text: &str) -> Result<Option<TransferRequest>, Mistake> {
         let (ad, errors) = crate::classad::format::long::parse(text.as_bytes());
         assert!(errors.is_empty());
-        Wishes::read(&ad, b"here", &System)
+        TransferRequest::read(&ad, b"here", &System)
     }
 
     const YES: &str =
@@ -362,24 +366,24 @@ mod tests {
         let text = format!(
             "{YES}TransferInput = \"a, with blank,d/,a\"\nIn = \"stdin\"\nTransferPlugins = \"p=q;r=s\"\nOut = \"out\"\n"
         );
-        let wishes = read(&text).unwrap().unwrap();
-        assert_eq!(wishes.input, ["s", "q", "a", "with blank", "d/", "stdin", "/bin/x"]);
-        assert_eq!(wishes.executable, Some(("/bin/x".into(), "x".into())));
-        assert_eq!(wishes.standard, [Some(STDOUT.into()), None]);
-        assert_eq!(wishes.remaps.find(b"_condor_stdout", 9), Ok(Some("out".into())));
+        let request = read(&text).unwrap().unwrap();
+        assert_eq!(request.input, ["s", "q", "a", "with blank", "d/", "stdin", "/bin/x"]);
+        assert_eq!(request.executable, Some(("/bin/x".into(), "x".into())));
+        assert_eq!(request.standard, [Some(STDOUT.into()), None]);
+        assert_eq!(request.remaps.find(b"_condor_stdout", 9), Ok(Some("out".into())));
     }
 
     #[test]
     fn output_is_what_is_listed_or_what_has_changed() {
         let text = format!("{YES}Out = \"o\"\nErr = \"o\"\n");
-        let wishes = read(&text).unwrap().unwrap();
-        assert_eq!((wishes.output, &wishes.standard[1]), (Output::Changed, &wishes.standard[0]));
-        let wishes = read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck, a b\"\n"))
+        let request = read(&text).unwrap().unwrap();
+        assert_eq!((request.output, &request.standard[1]), (Output::Changed, &request.standard[0]));
+        let request = read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck, a b\"\n"))
             .unwrap()
             .unwrap();
-        assert_eq!(wishes.output, Output::Listed(vec![STDOUT.into()]));
-        let errand = wishes.errand(Way::Checkpoint(0), b"/s", &Catalogue::new());
-        assert_eq!(errand.list, List::Named(vec!["ck".into(), "a".into(), "b".into(), STDOUT.into()]));
-        assert!(errand.remaps.is_empty());
+        assert_eq!(request.output, Output::Listed(vec![STDOUT.into()]));
+        let task = request.task(Way::Checkpoint(0), b"/s", &Catalogue::new());
+        assert_eq!(task.list, List::Named(vec!["ck".into(), "a".into(), "b".into(), STDOUT.into()]));
+        assert!(task.remaps.is_empty());
     }
 }

@@ -18,15 +18,15 @@ use crate::starter::{Moves, Refusal};
 use crate::text::environment::Environment;
 use crate::text::list;
 use crate::time::Tick;
-use crate::transfer::{Catalogue, Errand, PluginCall, Way, Wishes};
+use crate::transfer::{Catalogue, PluginCall, TransferRequest, TransferTask, Way};
 use crate::world::World;
 
 /// Files of one job, and how they are moved.
-pub struct Carriage {
+pub struct FileTransfer {
     /// What the ad asks for.
-    pub wishes: Wishes,
+    pub request: TransferRequest,
     /// Where things are called on.
-    pub knobs: CarriageKnobs,
+    pub knobs: FileTransferKnobs,
     /// The job's owner, who reads its input and gets its output; `None` is our own account. Never root, and never an account
     /// that only the place of Iwd would give away.
     pub owner: Option<Identity>,
@@ -64,7 +64,7 @@ pub(super) enum What {
 
 /// What the configuration says about transfers.
 #[derive(Clone, Debug)]
-pub struct CarriageKnobs {
+pub struct FileTransferKnobs {
     /// FILETRANSFER_PLUGINS.
     pub plugins: Vec<BString>,
     /// ENABLE_URL_TRANSFERS.
@@ -85,7 +85,7 @@ pub struct CarriageKnobs {
     pub most_output: i64,
 }
 
-impl CarriageKnobs {
+impl FileTransferKnobs {
     /// Reads the configuration; the limits of sizes, which may be expressions over it, for a job.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl CarriageKnobs {
             let word = setting.value.to_ascii_lowercase();
             !word.is_empty() && word != b"false" && word != b"0"
         });
-        Ok(CarriageKnobs {
+        Ok(FileTransferKnobs {
             plugins: view.list("FILETRANSFER_PLUGINS")?.map(|list| list.value).unwrap_or_default(),
             urls: boolean("ENABLE_URL_TRANSFERS", true)?,
             own_plugins: !disabled,
@@ -135,33 +135,33 @@ fn megabytes(name: &str, job: &ClassAd, view: &View<'_>) -> Result<i64, ValueErr
     expression.and_then(|expression| Context::new(world).my(job).eval(&expression).as_int()).ok_or(error)
 }
 
-impl Carriage {
-    /// The errand of one way, with limits and accounts. `job` is the account of the job.
-    pub(super) fn errand(&self, way: Way, scratch: &BString, job: Option<&Identity>) -> Errand {
+impl FileTransfer {
+    /// The task of one way, with limits and accounts. `job` is the account of the job.
+    pub(super) fn task(&self, way: Way, scratch: &BString, job: Option<&Identity>) -> TransferTask {
         let account = |identity: Option<&Identity>| {
             identity.map(|identity| (identity.uid, identity.gid, identity.groups.clone()))
         };
         let (ad, knob) = match way.is_input() {
-            true => (self.wishes.most_input, self.knobs.most_input),
-            false => (self.wishes.most_output, self.knobs.most_output),
+            true => (self.request.most_input, self.knobs.most_input),
+            false => (self.request.most_output, self.knobs.most_output),
         };
         let (reader, writer) = match way.is_input() {
             true => (self.owner.as_ref(), job),
             false => (job, self.owner.as_ref()),
         };
-        let mut errand = self.wishes.errand(way, scratch, &self.since);
+        let mut task = self.request.task(way, scratch, &self.since);
         if let (Way::Checkpoint(_) | Way::Evicted, Some(spool)) = (way, &self.spool) {
             use std::os::unix::ffi::OsStrExt;
-            errand.target = spool.as_os_str().as_bytes().into();
+            task.target = spool.as_os_str().as_bytes().into();
         }
-        Errand {
+        TransferTask {
             limit: u64::try_from(ad.unwrap_or(knob)).ok(),
             most_remaps: self.knobs.most_remaps,
             makes_directories: self.knobs.makes_directories,
             reader: account(reader),
             writer: account(writer),
             allowed: self.allowed.clone(),
-            ..errand
+            ..task
         }
     }
 }
@@ -170,23 +170,28 @@ impl Carriage {
 ///
 /// # Errors
 /// Words that nobody understands.
-pub(super) fn wishes(ad: &ClassAd, view: &View<'_>, world: &dyn World) -> Result<Option<Wishes>, Refusal> {
+pub(super) fn request(
+    ad: &ClassAd,
+    view: &View<'_>,
+    world: &dyn World,
+) -> Result<Option<TransferRequest>, Refusal> {
     let domain = view.string("FILESYSTEM_DOMAIN").ok().flatten().map(|setting| setting.value);
     let domain = domain.unwrap_or_else(|| world.full_host().into());
-    Wishes::read(ad, &domain, world).map_err(|mistake| Refusal::Transfer { reason: mistake.to_string() })
+    TransferRequest::read(ad, &domain, world)
+        .map_err(|mistake| Refusal::Transfer { reason: mistake.to_string() })
 }
 
 /// What the machine does for a shadow.
-pub(super) fn moves(wishes: Option<&Wishes>, world: &dyn World) -> Moves {
+pub(super) fn moves(request: Option<&TransferRequest>, world: &dyn World) -> Moves {
     Moves {
-        files: wishes.map(|wishes| wishes.when),
-        failure_files: wishes.is_some_and(|wishes| wishes.has_failure_files),
-        manifest: wishes.and_then(|wishes| wishes.manifest.clone()),
+        files: request.map(|request| request.when),
+        failure_files: request.is_some_and(|request| request.has_failure_files),
+        manifest: request.and_then(|request| request.manifest.clone()),
         ip: world.ip_address(),
     }
 }
 
-/// What a carriage is made from.
+/// What it is made from.
 pub(super) struct About<'a> {
     pub(super) ad: &'a ClassAd,
     pub(super) view: &'a View<'a>,
@@ -195,45 +200,45 @@ pub(super) struct About<'a> {
     pub(super) job: Option<&'a Identity>,
 }
 
-/// The carriage, and what a user should know.
+/// The transfer of files of a job, and what a user should know.
 ///
 /// # Errors
 /// A knob that is no number or truth value.
 pub(super) fn make(
-    wishes: Wishes,
+    request: TransferRequest,
     about: About<'_>,
     helper: (PathBuf, Vec<BString>),
     spool: Option<PathBuf>,
-) -> Result<(Carriage, Vec<String>), ValueError> {
-    let knobs = CarriageKnobs::read(about.view, Some(about.ad))?;
+) -> Result<(FileTransfer, Vec<String>), ValueError> {
+    let knobs = FileTransferKnobs::read(about.view, Some(about.ad))?;
     let mut warnings = Vec::new();
-    let (mut wishes, owner) = (wishes, owner(&about));
+    let (mut request, owner) = (request, owner(&about));
     if let Some(spool) = &spool {
-        wishes.input.extend(kept(spool, owner.as_ref()));
+        request.input.extend(kept(spool, owner.as_ref()));
     }
-    for field in &wishes.bad_plugins {
+    for field in &request.bad_plugins {
         warnings.push(format!("TransferPlugins: '{field}' has no '=': write scheme=program"));
     }
-    if !knobs.own_plugins && !wishes.plugins.is_empty() {
+    if !knobs.own_plugins && !request.plugins.is_empty() {
         warnings.push(
             "the job's own plugins are not used: STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS".to_owned(),
         );
     }
     let mut variables = Environment::new();
     drop(merge_from_ad(&mut variables, about.ad, "", about.world));
-    let carriage = Carriage {
+    let file_transfer = FileTransfer {
         allowed: allowed(&about, spool.as_deref())?,
         owner,
         data: plugin_data(about.ad),
         variables: variables.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect(),
-        wishes,
+        request,
         knobs,
         helper,
         spool,
         since: Catalogue::new(),
         running: None,
     };
-    Ok((carriage, warnings))
+    Ok((file_transfer, warnings))
 }
 
 /// LIMIT_DIRECTORY_ACCESS, else what the job itself says, and then the place for its next run, too (`allow_shadow_access`).

@@ -14,7 +14,7 @@ use crate::user_log::Body;
 use crate::world::World;
 
 /// The machine with its log.
-pub(super) struct Onlooker<'w> {
+pub(super) struct ShadowCompanion<'w> {
     pub(super) shadow: Shadow<'w>,
     pub(super) log: Option<UserLog>,
     pub(super) world: &'w dyn World,
@@ -52,7 +52,7 @@ pub(super) enum LastWord {
     Lost,
 }
 
-impl Onlooker<'_> {
+impl ShadowCompanion<'_> {
     /// What the queue never hears of a run whose files could not be moved: the times of standard files come with its last word
     /// (`notifyJobExit`), how full the directory is with the word before (`allJobsDone`).
     pub(super) fn unsaid(&self) -> &'static [&'static str] {
@@ -112,7 +112,7 @@ impl Onlooker<'_> {
     }
 }
 
-impl Onlooker<'_> {
+impl ShadowCompanion<'_> {
     /// What a command is to the queue.
     fn order(command: ControlCommand) -> Option<Order> {
         Some(match command {
@@ -134,7 +134,7 @@ fn why_of(Vacate { reason, code, subcode }: Vacate) -> Why {
     Why { reason, code, subcode }
 }
 
-impl Companion for Onlooker<'_> {
+impl Companion for ShadowCompanion<'_> {
     fn ordered(&mut self, now: Now, command: ControlCommand) -> Result<Vec<Request>, String> {
         let at_once = matches!(command, ControlCommand::Vacate(_, true));
         let Some(order) = Self::order(command) else { return Err("no job runs just now".to_owned()) };

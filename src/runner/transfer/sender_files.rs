@@ -10,12 +10,12 @@ use bstr::{BString, ByteSlice};
 
 use crate::os::identity::acting_as;
 use crate::process::Identity;
-use crate::transfer::{Catalogue, Kind, Seen, Sight};
+use crate::transfer::{Catalogue, Kind, Seen, SenderFiles};
 
 /// The file system itself.
 pub(super) struct Disk;
 
-impl Sight for Disk {
+impl SenderFiles for Disk {
     fn look(&self, path: &[u8]) -> Result<Seen, i32> {
         let path = path.to_path_lossy();
         let (status, link) = (|| {
