@@ -1,7 +1,8 @@
 //! The table of places where HTCondor 25.14 plainly loses what its manual promises.
 //!
 //! By default the programs keep the promise and say once that a real pool would not; `--quirks reference` does
-//! exactly as 25.14 does. Each quirk is decided in one place of the code: search for its variant.
+//! exactly as 25.14 does. Nothing else asks which side is wanted: where a quirk is decided, its variant stands, in the
+//! machine that has it and in the verdict of `htc-hook-test` on it.
 
 /// Defines the enum and its table together, so that a quirk cannot be without its line.
 macro_rules! quirks {

@@ -4,7 +4,6 @@ mod ads;
 mod control;
 mod decided;
 mod doctor;
-mod doctor_job;
 mod explain;
 mod explain_cron;
 mod load;
@@ -21,7 +20,6 @@ mod simulate_report;
 mod simulate_silence;
 mod simulate_slips;
 mod simulate_why;
-mod starter_config;
 mod status;
 
 use clap::{ArgMatches, FromArgMatches};

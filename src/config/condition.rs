@@ -12,7 +12,7 @@ use crate::text::space::{is_space, trim_end, trim_start};
 use crate::world::World;
 
 /// How many `if`s may be open at once.
-pub const MAX_IFS: usize = 63;
+const MAX_IFS: usize = 63;
 
 /// Why a condition is none, in the reference's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -112,7 +112,7 @@ impl std::error::Error for ExpandError {}
 /// The longest text an expansion may come to, in bytes.
 pub const MAX_LENGTH: usize = 16 * 1024 * 1024;
 /// How many references one expansion may replace.
-pub const MAX_REPLACEMENTS: u32 = 500_000;
+const MAX_REPLACEMENTS: u32 = 500_000;
 /// How deep functions may look up values that hold functions.
 pub const MAX_DEPTH: usize = 64;
 /// How many bytes one expansion may scan.

@@ -569,7 +569,7 @@ impl MacroSet {
 }
 
 /// `CATEGORY:NAME` of a template.
-pub(crate) fn template_name(template: Template) -> Vec<u8> {
+fn template_name(template: Template) -> Vec<u8> {
     [template.category(), b":", template.name()].concat()
 }
 

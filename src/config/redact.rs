@@ -259,7 +259,7 @@ pub fn attempt(attempt: &mut Attempt, world: &dyn World) {
 }
 
 /// The text of a source, or one line of it, with a star for each character of a secret, so that places stay.
-pub fn source_text(text: &[u8]) -> Vec<u8> {
+fn source_text(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();
     for range in parts(text) {
         out[range].fill(b'*');

@@ -14,10 +14,10 @@ use crate::time::Now;
 use crate::world::World;
 
 /// The longest line in bytes; the byte that no longer fits is lost (STDOUT_LINEBUF_SIZE).
-pub const LONGEST_LINE: usize = 64 * 1024;
+const LONGEST_LINE: usize = 64 * 1024;
 
 /// How many bytes a block may have; lines beyond are dropped. The reference has no such limit and grows until it is killed.
-pub const LONGEST_BLOCK: usize = 4 << 20;
+const LONGEST_BLOCK: usize = 4 << 20;
 
 /// Cuts a stream of bytes into lines, which end at a newline or a NUL. FileTransfer returns stay; empty lines are dropped.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ impl LineBuffer {
     }
 
     /// Takes what has no end of line yet out.
-    pub fn take_rest(&mut self) -> Vec<u8> {
+    fn take_rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
     }
 }

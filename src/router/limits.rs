@@ -8,7 +8,7 @@ use crate::quirks::{Quirk, Quirks};
 use crate::text::printf;
 
 /// Throttles count jobs in this many seconds, and are looked at this often (`THROTTLE_UPDATE_INTERVAL`).
-pub const THROTTLE_INTERVAL: i64 = 600;
+const THROTTLE_INTERVAL: i64 = 600;
 
 /// What a route has done lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -326,6 +326,6 @@ pub fn formatted(transform: &Transform, universe: Option<i64>, out: &mut Vec<u8>
 }
 
 /// A universe in capitals, `UNKNOWN` for numbers without a name (`CondorUniverseName`).
-pub fn universe_name(universe: i64) -> BString {
+fn universe_name(universe: i64) -> BString {
     Universe::from_number(universe).map_or("UNKNOWN".into(), |universe| universe.name().to_uppercase().into())
 }

@@ -100,7 +100,7 @@ pub enum Tone {
 }
 
 /// The number of this schema: it grows when a key that is there changes its meaning.
-pub const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 1;
 
 /// One event. Make it with [`Event::new`] and the setters that apply.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -10,9 +10,9 @@ use super::transition::Change;
 use crate::quirks::Quirk;
 
 /// PREEMPT was found true: the code told to the job's owner.
-pub(super) const PREEMPT_EXPRESSION: i32 = 1011;
+const PREEMPT_EXPRESSION: i32 = 1011;
 /// A claim with a higher rank waits.
-pub(super) const PREEMPTING_RANK: i32 = 1018;
+const PREEMPTING_RANK: i32 = 1018;
 /// A claim of a user with a better priority waits.
 pub(super) const PREEMPTING_USER_PRIO: i32 = 1019;
 /// WANT_HOLD.

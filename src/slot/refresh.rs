@@ -109,7 +109,7 @@ impl ExecutionPoint {
     }
 
     /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (`ResMgr::assign_load_to_slots`).
-    pub(super) fn share_load(&mut self) {
+    fn share_load(&mut self) {
         for (key, load) in self.changed_shares() {
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.owner_load = load;
@@ -156,7 +156,7 @@ impl ExecutionPoint {
     }
 
     /// STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all, as `<slot>_<attribute>`.
-    pub(super) fn share_slot_attributes(&mut self) {
+    fn share_slot_attributes(&mut self) {
         self.collect_shared();
         self.slots.values_mut().for_each(|slot| slot.take_shared(&self.core));
     }

@@ -60,7 +60,7 @@ impl Amounts {
     }
 
     /// Cpus as an attribute: an integer unless parts may be shared out.
-    pub(super) fn cpus_value(&self) -> Value {
+    fn cpus_value(&self) -> Value {
         if self.fractional_cpus { Value::Real(self.cpus) } else { Value::Int(self.whole_cpus()) }
     }
 

@@ -268,7 +268,7 @@ impl Slot {
     }
 
     /// State, activity and the time spent in each (`ResState::publish`).
-    pub(super) fn publish_state(&self, core: &Core, ad: &mut ClassAd) {
+    fn publish_state(&self, core: &Core, ad: &mut ClassAd) {
         if !core.wants.state && !core.wants.totals {
             return;
         }

@@ -22,7 +22,7 @@ pub fn kill_signal(ad: &ClassAd, name: &str, world: &dyn World) -> Option<i32> {
 }
 
 /// `died on signal 9 (Killed)`.
-pub fn exit_reason(signal: i32) -> String {
+fn exit_reason(signal: i32) -> String {
     // `GetExceptionString` takes only the low bits of senseless numbers.
     let shown = if signal > 64 { signal & 0x7f } else { signal };
     format!("died on signal {shown} ({})", signal_description(shown))

@@ -181,12 +181,17 @@ fn positive(mib: i64) -> Option<u64> {
     u64::try_from(mib).ok().filter(|mib| *mib > 0).map(|mib| mib.saturating_mul(MIB))
 }
 
+/// Whether what the job requests limits it where no slot does.
+fn is_by_request(about: &Publication<'_>) -> bool {
+    about.settings.groups.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited)
+}
+
 /// How many MiB the job was given, and by what.
 fn memory_given(about: &Publication<'_>, plan: &mut GroupPlan) -> (i64, &'static str) {
     let knobs = &about.settings.groups;
     let of_slot = about.in_slot().int(attr::MEMORY);
     let of_job = about.in_job().int(attr::REQUEST_MEMORY);
-    let by_request = knobs.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited);
+    let by_request = is_by_request(about);
     match (of_slot, of_job) {
         (Some(mib), _) => (mib, "Memory of the slot"),
         (None, Some(mib)) if by_request => {
@@ -254,7 +259,7 @@ impl GroupPlan {
 fn processors(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
     let of_slot = about.in_slot().int(attr::CPUS);
     let of_job = || about.in_job().int(attr::REQUEST_CPUS);
-    let by_request = about.settings.groups.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited);
+    let by_request = is_by_request(about);
     let (cpus, because) = match of_slot {
         Some(cpus) => (cpus, "Cpus of the slot"),
         None => match of_job().filter(|_| by_request) {

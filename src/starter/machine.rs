@@ -23,7 +23,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::hook::HookType;
 use crate::process::Exit;
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::text::environment::Environment;
 use crate::time::{Now, Tick};
 use crate::world::{Frozen, World};
@@ -63,6 +63,11 @@ pub struct Starter<'w> {
     woken_at: Option<Tick>,
 }
 
+/// Whether a starter that is given the slot's ad has it. A shadow brings it along.
+pub fn has_slot_ad(with_shadow: bool, quirks: Quirks) -> bool {
+    with_shadow || !quirks.has(Quirk::MachineAdEmpty)
+}
+
 impl<'w> Starter<'w> {
     /// Whether a hook tells how the job ends.
     pub fn has_exit_hook(&self) -> bool {
@@ -71,11 +76,10 @@ impl<'w> Starter<'w> {
 
     /// A machine that has not begun.
     pub fn new(mut setup: Setup<'w>) -> Self {
-        // A shadow brings the slot's ad along.
-        let empty = setup.moves.is_none() && setup.quirks.has(Quirk::MachineAdEmpty);
+        let has_slot_ad = has_slot_ad(setup.moves.is_some(), setup.quirks);
         Starter {
             ad: std::mem::take(&mut setup.ad),
-            machine: setup.machine.take().filter(|_| !empty).unwrap_or_default(),
+            machine: setup.machine.take().filter(|_| has_slot_ad).unwrap_or_default(),
             phase: Phase::New,
             asked: Asked::default(),
             calls: Calls::default(),

@@ -64,6 +64,6 @@ pub use job_info::{JobInfo, Overrides, Refusal, Tokens};
 pub use kept::phase::{TRANSITIONS, Transition};
 pub use left::{Left, container_of_recovery, is_container_of, starter_of, unfinished};
 pub use limits::{GroupLimit, GroupPlan};
-pub use machine::Starter;
+pub use machine::{Starter, has_slot_ad};
 pub use settings::{Fault, GroupKnobs, Inherits, IsolationKnobs, JavaKnobs, Moment, Settings};
 pub use setup::{Hooks, Moves, Setup};

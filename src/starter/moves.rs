@@ -98,7 +98,7 @@ impl Starter<'_> {
             return self.input_is_there(now, out);
         };
         self.moved.back = Back::FailureFiles;
-        // JOB_EXIT is not called when the set-up itself fails (hooks.md 5.4).
+        // JOB_EXIT is not called when the set-up itself fails.
         self.closing.exit_hook_over = true;
         self.not_started(now, failure, out);
     }

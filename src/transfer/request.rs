@@ -141,15 +141,7 @@ impl TransferRequest {
         let commas = |name: &str| string(name).map(|text| split(&text));
         let boolean = |name: &str| Context::new(world).my(ad).boolean(name);
         let (plugins, bad_plugins) = plugin::of_job(&string("TransferPlugins").unwrap_or_default());
-        let file = |name: &str| string(name).filter(|file| *file != "/dev/null" && !file.is_empty());
-        let asked = [file("Out"), file("Err")];
-        let streams = |name: &str| boolean(name).unwrap_or(false);
-        let mut standard = [("StreamOut", 0, STDOUT), ("StreamErr", 1, STDERR)].map(|(stream, at, name)| {
-            asked[at].as_ref().filter(|_| !streams(stream)).map(|_| BString::from(name))
-        });
-        if asked[0] == asked[1] && standard[1].is_some() {
-            standard[1] = standard[0].clone();
-        }
+        let [standard, asked] = reader.standard_files();
         let mut remaps = Remaps::parse(&string("TransferOutputRemaps").unwrap_or_default());
         let uploads = remaps.clone();
         for (name, target) in [(STDOUT, &asked[0]), (STDERR, &asked[1])] {
@@ -213,18 +205,6 @@ impl TransferRequest {
             Some(own) => BString::from([target.as_slice(), b"/", own.as_slice()].concat()),
             None => target,
         };
-        let also: Vec<BString> = self.manifest.iter().cloned().collect();
-        let list = match (way, &self.output, &self.checkpoint) {
-            (Way::Input, _, _) => List::Named(self.input.clone()),
-            (Way::Failure, _, _) => List::Named(self.failure.clone()),
-            (Way::Checkpoint(_), _, Some(files)) => List::Named(files.clone()),
-            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Listed(names), _) => {
-                List::Named(names.iter().chain(&also).cloned().collect())
-            }
-            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Changed, _) => {
-                List::Changed { since: since.clone(), also }
-            }
-        };
         let back = !way.is_input();
         // Checkpoints lie beside the job's own files under the names they have in the scratch directory.
         let renames = matches!(way, Way::Output | Way::Failure);
@@ -232,7 +212,7 @@ impl TransferRequest {
         let standard = standard.filter_map(|(name, asked)| Some((name.clone()?, asked.clone()?)));
         TransferTask {
             way,
-            list,
+            list: self.list(way, since),
             base,
             target,
             preserve: self.preserve,
@@ -257,6 +237,21 @@ impl TransferRequest {
         }
     }
 
+    fn list(&self, way: Way, since: &Catalogue) -> List {
+        let also: Vec<BString> = self.manifest.iter().cloned().collect();
+        match (way, &self.output, &self.checkpoint) {
+            (Way::Input, _, _) => List::Named(self.input.clone()),
+            (Way::Failure, _, _) => List::Named(self.failure.clone()),
+            (Way::Checkpoint(_), _, Some(files)) => List::Named(files.clone()),
+            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Listed(names), _) => {
+                List::Named(names.iter().chain(&also).cloned().collect())
+            }
+            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Changed, _) => {
+                List::Changed { since: since.clone(), also }
+            }
+        }
+    }
+
     /// Whether output of this way may go to URLs.
     pub fn may_upload(&self, way: Way) -> bool {
         match way {
@@ -278,6 +273,20 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Names of standard output and error in the scratch directory, none where they are streamed, and as the ad has them.
+    fn standard_files(&self) -> [[Option<BString>; 2]; 2] {
+        let file = |name: &str| self.string(name).filter(|file| *file != "/dev/null" && !file.is_empty());
+        let asked = [file("Out"), file("Err")];
+        let streams = |name: &str| Context::new(self.world).my(self.ad).boolean(name).unwrap_or(false);
+        let mut standard = [("StreamOut", 0, STDOUT), ("StreamErr", 1, STDERR)].map(|(stream, at, name)| {
+            asked[at].as_ref().filter(|_| !streams(stream)).map(|_| BString::from(name))
+        });
+        if asked[0] == asked[1] && standard[1].is_some() {
+            standard[1] = standard[0].clone();
+        }
+        [standard, asked]
+    }
+
     fn string(&self, name: &str) -> Option<BString> {
         Context::new(self.world).my(self.ad).string(name)
     }

@@ -15,38 +15,17 @@ pub(super) fn attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
     let mut ad = ClassAd::new();
     match number {
         0 => submit(first, rest, &mut ad)?,
-        2 => {
-            let (kind, rest) = leading(first.strip_prefix(b"(")?)?;
-            rest.strip_prefix(b")")?;
-            if kind >= 0 {
-                ad.set("ExecuteErrorType", kind);
-            }
-        }
+        2 => executable_error(first, &mut ad)?,
         3 => checkpointed(first, rest, &mut ad)?,
         7 => shadow_exception(first, rest, &mut ad)?,
-        9 | 13 | 46 => {
-            // The first line is the reason, what follows is nobody's.
-            let banners: [&[u8]; 3] =
-                [b"Job was aborted", b"Job was released.", b"Dataflow job was skipped."];
-            let banner = banners[match number {
-                9 => 0,
-                13 => 1,
-                _ => 2,
-            }];
-            first.strip_prefix(banner)?;
-            text(&mut ad, "Reason", rest.first()?.trim());
-            ad.set("Info", bstr::join("\n", lines).as_bstr().to_owned());
-        }
+        9 => with_reason(b"Job was aborted", lines, &mut ad)?,
         12 => held(first, rest, &mut ad)?,
+        13 => with_reason(b"Job was released.", lines, &mut ad)?,
         16 => post_script(first, rest, &mut ad)?,
-        25 | 26 => {
-            let banners: [&[u8]; 2] = [b"Grid Resource Back Up", b"Detected Down Grid Resource"];
-            first.strip_prefix(banners[usize::from(number == 26)])?;
-            text(&mut ad, "GridResource", rest.first()?.strip_prefix(b"    GridResource: ")?);
-        }
+        25 => of_grid(b"Grid Resource Back Up", first, rest, &mut ad)?,
+        26 => of_grid(b"Detected Down Grid Resource", first, rest, &mut ad)?,
         27 => {
-            first.strip_prefix(b"Job submitted to grid resource")?;
-            text(&mut ad, "GridResource", rest.first()?.strip_prefix(b"    GridResource: ")?);
+            of_grid(b"Job submitted to grid resource", first, rest, &mut ad)?;
             text(&mut ad, "GridJobId", rest.get(1)?.strip_prefix(b"    GridJobId: ")?);
         }
         29 | 30 => {}
@@ -69,6 +48,7 @@ pub(super) fn attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
             behind_banner(first, rest, "esume").first().map_or(b"", |reason| reason.trim_start()),
         ),
         40 => transfer(first, rest, &mut ad)?,
+        46 => with_reason(b"Dataflow job was skipped.", lines, &mut ad)?,
         47 => {
             let at = first.find(b"Common files event: ")?;
             let kind = &first[at + b"Common files event: ".len()..];
@@ -80,6 +60,30 @@ pub(super) fn attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
     Some(ad)
 }
 
+fn executable_error(first: &[u8], ad: &mut ClassAd) -> Option<()> {
+    let (kind, rest) = leading(first.strip_prefix(b"(")?)?;
+    rest.strip_prefix(b")")?;
+    if kind >= 0 {
+        ad.set("ExecuteErrorType", kind);
+    }
+    Some(())
+}
+
+/// The line behind the banner is the reason, what follows is nobody's.
+fn with_reason(banner: &[u8], lines: &[BString], ad: &mut ClassAd) -> Option<()> {
+    let (first, rest) = lines.split_first()?;
+    first.strip_prefix(banner)?;
+    text(ad, "Reason", rest.first()?.trim());
+    ad.set("Info", bstr::join("\n", lines).as_bstr().to_owned());
+    Some(())
+}
+
+fn of_grid(banner: &[u8], first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(banner)?;
+    text(ad, "GridResource", rest.first()?.strip_prefix(b"    GridResource: ")?);
+    Some(())
+}
+
 /// An event as 25.14 would write it of which the lines say the same: those of releases before, and of the nodes of parallel jobs, whose
 /// number is given beside it.
 pub(super) fn in_present_words(number: u16, lines: &[BString]) -> Option<(u16, Vec<BString>, Option<i64>)> {
@@ -88,20 +92,7 @@ pub(super) fn in_present_words(number: u16, lines: &[BString]) -> Option<(u16, V
     let mut node = None;
     let number = match number {
         4 => {
-            // `Job was not checkpointed.`
-            let said = lines.get_mut(1)?;
-            let (flag, words) = leading(said.strip_prefix(b"\t(")?)?;
-            let is_requeued = words.starts_with(b") Job terminated and was requeued");
-            let is_reason = |line: &&mut BString| {
-                !line.starts_with(b"\tPartitionable Resources") && !line.starts_with(b"\tReason: ")
-            };
-            if !is_requeued {
-                *said = if flag == 0 { "\t(0) CPU times" } else { "\t(1) Job was checkpointed." }.into();
-                // It stands behind flags, usage and bytes.
-                if let Some(reason) = lines.get_mut(6).filter(is_reason) {
-                    *reason = [b"\tReason: ", reason.trim()].concat().into();
-                }
-            }
+            evicted_of_old(&mut lines)?;
             4
         }
         5 => 5,
@@ -120,20 +111,41 @@ pub(super) fn in_present_words(number: u16, lines: &[BString]) -> Option<(u16, V
         _ => return None,
     };
     if number == 5 {
-        // The end in words of its own, behind an empty line.
-        if lines.last().is_some_and(|line| line.starts_with(b"\tJob terminated ")) {
-            lines.pop();
-            lines.pop_if(|line| line.trim().is_empty());
-        }
-        if lines.last().is_some_and(|line| line.ends_with(b"  -  Total Local Usage")) {
-            for which in ["Run", "Total"] {
-                lines.extend(
-                    ["Sent", "Received"].map(|way| format!("\t0  -  {which} Bytes {way} By Job").into()),
-                );
-            }
-        }
+        complete_end(&mut lines);
     }
     Some((number, lines, node))
+}
+
+/// An eviction whose second line was `Job was not checkpointed.`
+fn evicted_of_old(lines: &mut [BString]) -> Option<()> {
+    let said = lines.get_mut(1)?;
+    let (flag, words) = leading(said.strip_prefix(b"\t(")?)?;
+    if words.starts_with(b") Job terminated and was requeued") {
+        return Some(());
+    }
+    *said = if flag == 0 { "\t(0) CPU times" } else { "\t(1) Job was checkpointed." }.into();
+    let is_reason = |line: &&mut BString| {
+        !line.starts_with(b"\tPartitionable Resources") && !line.starts_with(b"\tReason: ")
+    };
+    // It stands behind flags, usage and bytes.
+    if let Some(reason) = lines.get_mut(6).filter(is_reason) {
+        *reason = [b"\tReason: ", reason.trim()].concat().into();
+    }
+    Some(())
+}
+
+/// The end of a job without words of its own behind an empty line, and with its bytes.
+fn complete_end(lines: &mut Vec<BString>) {
+    if lines.last().is_some_and(|line| line.starts_with(b"\tJob terminated ")) {
+        lines.pop();
+        lines.pop_if(|line| line.trim().is_empty());
+    }
+    if lines.last().is_some_and(|line| line.ends_with(b"  -  Total Local Usage")) {
+        for which in ["Run", "Total"] {
+            lines
+                .extend(["Sent", "Received"].map(|way| format!("\t0  -  {which} Bytes {way} By Job").into()));
+        }
+    }
 }
 
 fn text(ad: &mut ClassAd, name: &str, value: &[u8]) {

@@ -77,7 +77,7 @@ impl ResourceTable {
 
     /// Builds the table from the attributes `Request<R>`, `Assigned<R>`, `<R>Usage`, `<R>AverageUsage` and `<R>` of an
     /// ad of nothing else; `None` when it has none.
-    pub fn from_usage_ad(ad: &ClassAd) -> Option<Self> {
+    fn from_usage_ad(ad: &ClassAd) -> Option<Self> {
         let mut rows: BTreeMap<Vec<u8>, (BString, [Cell; 4])> = BTreeMap::new();
         for (name, expr) in ad.in_ad_order() {
             let (column, resource) = column_of(name);

@@ -422,7 +422,7 @@ fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
             assert_eq!(told.results, u32::from(ran), "{which}");
             assert_eq!(told.not_started > 0, !ran, "{which}");
             assert_eq!(told.removals, u32::from(told.made), "{which}");
-            // Without its input the job never was the starter's (hooks.md 5.4).
+            // Without its input the job never was the starter's.
             let broken = matches!(end, End::DiskFull | End::ScratchGone);
             let no_input = match stage {
                 Stage::Scratch => end == End::ScratchGone,

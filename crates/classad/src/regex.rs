@@ -22,7 +22,7 @@ mod literal;
 pub(crate) use literal::Literal;
 
 /// Memory for one match, in KiB. The reference allows 20 GB, which is a hang of its own kind.
-pub const HEAP_KIB: u32 = 512 * 1024;
+const HEAP_KIB: u32 = 512 * 1024;
 
 /// How a pattern is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,9 +38,9 @@ impl Options {
     /// `^` and `$` match at lines.
     pub const MULTILINE: Options = Options { bits: c::PCRE2_MULTILINE };
     /// `.` matches a newline.
-    pub const DOTALL: Options = Options { bits: c::PCRE2_DOTALL };
+    const DOTALL: Options = Options { bits: c::PCRE2_DOTALL };
     /// White space and comments in the pattern are ignored.
-    pub const EXTENDED: Options = Options { bits: c::PCRE2_EXTENDED };
+    const EXTENDED: Options = Options { bits: c::PCRE2_EXTENDED };
     /// Quantifiers take as little as they can.
     pub const UNGREEDY: Options = Options { bits: c::PCRE2_UNGREEDY };
     /// A match must begin where the search begins.

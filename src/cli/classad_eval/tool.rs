@@ -154,7 +154,7 @@ fn literal_passed_through(expr: &Expr) -> Option<Expr> {
 }
 
 /// The ad of a file; `{` and `}` of a list of ads are passed over.
-pub(super) fn make_file_ad(text: &[u8]) -> Option<ClassAd> {
+fn make_file_ad(text: &[u8]) -> Option<ClassAd> {
     let is_list = text.starts_with(b"{\n") && text.ends_with(b"\n}\n");
     make_ad(if is_list { &text[2..] } else { text })
 }

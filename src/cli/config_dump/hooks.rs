@@ -125,7 +125,7 @@ pub(super) struct SlotGroup {
 }
 
 /// The slots that a startd with this configuration makes, those alike together (`slot_builder.cpp`, initTypes, countTypes).
-pub(super) fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> {
+fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> {
     let view = config.view(world);
     let number =
         |name: &str| view.int(name).ok().flatten().map_or(0, |setting| setting.value.clamp(0, MAX_SLOTS));

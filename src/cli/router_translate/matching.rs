@@ -159,7 +159,7 @@ fn truth_word(truth: Truth) -> &'static str {
 }
 
 /// One job's story as a JSON object; `reason` where it gets no route.
-pub(super) fn story_json(
+fn story_json(
     job: &str,
     chosen: Option<&[u8]>,
     reason: Option<&str>,

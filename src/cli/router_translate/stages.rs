@@ -72,15 +72,12 @@ impl Stage<'_> {
         routed: &ClassAd,
         key: &str,
     ) -> anyhow::Result<Called> {
+        let stdin = HookRunner::stdin(hook, route, source, routed);
         match self.hooks.path(hook, source) {
             Err(NoHook::NotConfigured) => return Ok(Called::NoHook),
             Ok(path) if self.asked.dry_run => {
-                let text = HookRunner::stdin(hook, route, source, routed);
-                self.program.tell(&format!(
-                    "{key}: {} {path} would read:\n{}",
-                    hook.name(),
-                    text.to_str_lossy()
-                ));
+                let text = stdin.to_str_lossy();
+                self.program.tell(&format!("{key}: {} {path} would read:\n{text}", hook.name()));
                 return Ok(Called::Nothing);
             }
             _ => {}
@@ -89,7 +86,6 @@ impl Stage<'_> {
             self.reactor = Some(Reactor::new(&[])?);
         }
         let Some(reactor) = &mut self.reactor else { return Ok(Called::Nothing) };
-        let stdin = HookRunner::stdin(hook, route, source, routed);
         let called = match self.hooks.run(reactor, hook, source, stdin) {
             Ok(called) => called,
             Err(NoHook::NotConfigured) => return Ok(Called::NoHook),
@@ -104,10 +100,8 @@ impl Stage<'_> {
         }
         if called.timed_out {
             let limit = self.asked.hook_limit.as_secs();
-            self.fail(
-                key,
-                &format!("{} {} took longer than {limit} s and was killed", hook.name(), called.path),
-            );
+            let what = format!("{} {} took longer than {limit} s and was killed", hook.name(), called.path);
+            self.fail(key, &what);
             return Ok(Called::Nothing);
         }
         let answer = HookAnswer {

@@ -2,13 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::doctor_job::rehearsed;
 use super::load::{self, Loaded};
 use super::options::Cli;
-use super::starter_config::StarterConfig;
 use crate::cli::common::{Painter, Problem, Status, print_out, status_of};
 use crate::config::not_done::NotDone;
-use crate::runner::slot::{HealthCheck, Patient, Standing, examine, hook_account};
+use crate::runner::slot::{HealthCheck, Patient, Standing, StarterConfig, examine, hook_account, rehearsed};
 use crate::world::World;
 
 /// A line for each thing that was looked at. Exit status 0: nothing will fail.
@@ -48,7 +46,7 @@ fn of_loaded(cli: &Cli, loaded: &Loaded) -> Vec<HealthCheck> {
         }
     };
     let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
-    let readable = StarterConfig::new(&cli.config, world, !starter.foreign).check();
+    let readable = StarterConfig::new(cli.config.choice(), world, !starter.foreign).check();
     let patient = Patient {
         config,
         world: world_of_config,
@@ -89,7 +87,7 @@ fn job(cli: &Cli, patient: &Patient<'_>, checks: &[HealthCheck]) -> Option<Healt
         return None;
     }
     let account = patient.account.as_ref().ok()?;
-    rehearsed(&cli.config, patient.world, account.identity.as_ref(), cli.quirks.quirks)
+    rehearsed(&cli.config.choice(), patient.world, account.identity.as_ref(), cli.quirks.quirks)
 }
 
 fn line(check: &HealthCheck, painter: Painter) -> String {

@@ -8,7 +8,6 @@ use bstr::{BString, ByteSlice};
 
 use super::load::{self, Loaded};
 use super::options::Cli;
-use super::starter_config::StarterConfig;
 use crate::cli::common::{Problem, Session, Status, standard_error, with_events};
 use crate::config::not_done::NotDone;
 use crate::config::{Config, View};
@@ -21,8 +20,8 @@ use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
     Check, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
-    StarterProgram, check_directories, check_room, clean_execute, client_of_backfill, default_socket,
-    hook_account, journal_error, make_state_directory, run as run_live, state_directory,
+    StarterConfig, StarterProgram, check_directories, check_room, clean_execute, client_of_backfill,
+    default_socket, hook_account, journal_error, make_state_directory, run as run_live, state_directory,
 };
 use crate::runner::starter::Cleaner;
 use crate::slot::{ExecutionPoint, Settings, Surroundings, configure};
@@ -81,7 +80,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
     };
     if let Some(execute) = &execute {
         let cleaner = Some(&cleaner).filter(|_| !starter.foreign);
-        warnings.extend(clean(execute, cleaner, quirks, &*world));
+        warnings.extend(clean(execute, cleaner, quirks, &world));
     }
     warnings.extend(odd_settings(&config, &*world, &settings, starter.foreign));
     let (control, unheard) = control_socket(cli, log.as_deref());
@@ -128,7 +127,7 @@ fn starter_check(
     if cli.quirks.quirks.has(Quirk::StarterUnchecked) {
         return Ok(Box::new(|| Ok(())));
     }
-    let mut config = StarterConfig::new(&cli.config, world, !starter.foreign);
+    let mut config = StarterConfig::new(cli.config.choice(), world, !starter.foreign);
     config.check().map_err(|error| Problem::unreadable(format!("starters could not run: {error}")))?;
     Ok(Box::new(move || config.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))))
 }
@@ -234,7 +233,7 @@ fn reload(cli: &Cli, world: &Rc<RealWorld>, around: Surroundings, starter: &Star
             configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
         warnings.extend(configured.warnings);
         if !quirks.has(Quirk::StarterUnchecked) {
-            StarterConfig::new(&options, &world, knobs).check()?;
+            StarterConfig::new(options.choice(), &world, knobs).check()?;
         }
         Ok((configured.settings, warnings))
     })

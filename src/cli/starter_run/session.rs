@@ -34,6 +34,17 @@ use crate::starter::not_done::With;
 use crate::starter::{Overrides, Standing};
 use crate::world::World;
 
+/// Takes the job over where a slot runner handed it over: the directory in which it lies.
+fn take_over() -> anyhow::Result<Option<PathBuf>> {
+    let private = std::env::var_os(PRIVATE).map(PathBuf::from);
+    if let Some(private) = &private
+        && !take(private).context("cannot take the job over from the slot runner")?
+    {
+        return Err(anyhow::anyhow!("the slot runner that handed the job over is gone: it is not run"));
+    }
+    Ok(private)
+}
+
 impl Run<'_> {
     pub(super) fn run(&self, session: &Session) -> anyhow::Result<Status> {
         self.run_job(session).or_else(|error| {
@@ -51,12 +62,7 @@ impl Run<'_> {
         let job = &cli.job;
         self.check_ids()?;
         self.check_standard_files()?;
-        let private = std::env::var_os(PRIVATE).map(PathBuf::from);
-        if let Some(private) = &private
-            && !take(private).context("cannot take the job over from the slot runner")?
-        {
-            return Err(anyhow::anyhow!("the slot runner that handed the job over is gone: it is not run"));
-        }
+        let private = take_over()?;
         let world = cli.clock.world();
         let strict = self.is_daemon();
         let config = load(cli, strict, &world, session)?;
@@ -95,31 +101,25 @@ impl Run<'_> {
             fallback_execute: std::env::temp_dir(),
             skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
         };
-        if with != With::Nobody && !job.dry_run {
-            let machine = machine_ad.clone();
+        let status = if with == With::Nobody || job.dry_run {
+            match plan(request(ad), &view) {
+                Ok(planned) => self.carry_out(planned, &world, &mut stream, session)?,
+                Err(error) => return self.refused(&error, session),
+            }
+        } else {
             let setup = JobSetup {
                 view: &view,
                 world: &world,
                 ad,
-                machine,
+                machine: machine_ad.clone(),
                 until: job.until.0,
                 local: with == With::Schedd,
                 spool: spool.as_ref().map(Spool::path),
             };
-            let status = self.play(setup, &request, &mut stream, session)?;
-            return Ok(self.end_events(stream, status));
-        }
-        let planned = match plan(request(ad), &view) {
-            Ok(planned) => planned,
-            Err(error) => return self.refused(&error, session),
+            self.play(setup, &request, &mut stream, session)?
         };
-        let status = self.carry_out(planned, &world, &mut stream, session)?;
-        Ok(self.end_events(stream, status))
-    }
-
-    /// The status when events end. The slot runner, which reads them itself, is told what became of the job.
-    fn end_events(&self, stream: EventStream, status: Status) -> Status {
-        if std::env::var_os(PRIVATE).is_some() { status } else { with_events(stream, status) }
+        // The slot runner, which reads events itself, is told what became of the job.
+        Ok(if private.is_some() { status } else { with_events(stream, status) })
     }
 
     /// The job's ad with what the configuration has of it.

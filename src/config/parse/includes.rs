@@ -133,6 +133,6 @@ impl Loader<'_> {
 }
 
 /// Whether the last character is the one that makes a command of a source.
-pub(crate) fn is_piped(name: &[u8]) -> bool {
+fn is_piped(name: &[u8]) -> bool {
     trim_end(name).last() == Some(&b'|')
 }

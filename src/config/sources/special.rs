@@ -182,7 +182,7 @@ impl Loader<'_> {
     }
 
     /// SUBSYSTEM and LOCALNAME.
-    pub(super) fn insert_identity(&mut self) {
+    fn insert_identity(&mut self) {
         let place = Place::special(SourceId::DETECTED);
         let local = if self.who.local_name.is_empty() { &self.who.subsystem } else { &self.who.local_name };
         let local = local.clone();

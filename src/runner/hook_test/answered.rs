@@ -119,9 +119,14 @@ impl Answered<'_> {
         verdict
     }
 
+    /// Whether the answer is none because its end is missing.
+    fn refuses_cut(&self) -> bool {
+        self.ended.cut && !self.quirks.has(Quirk::AnswerCutAccepted)
+    }
+
     fn prepared(&self) -> Verdict {
         let Answered { case, ended, exit, path, world, quirks } = *self;
-        let refuses_cut = ended.cut && !quirks.has(Quirk::AnswerCutAccepted);
+        let refuses_cut = self.refuses_cut();
         // By the manual of 7.1 nobody reads the answer: the exit status decides alone.
         let old = case.protocol == Protocol::Old;
         let read: &[u8] = if old { b"" } else { &ended.stdout };
@@ -160,10 +165,10 @@ impl Answered<'_> {
     }
 
     fn shadow_prepared(&self) -> Verdict {
-        let Answered { case, ended, exit, path, world, quirks } = *self;
+        let Answered { case, ended, exit, path, world, .. } = *self;
         let read = reply::ad_prefix(&ended.stdout, Dialect::of(self.world));
         let mut status = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, world);
-        if ended.cut && status.status == 0 && !quirks.has(Quirk::AnswerCutAccepted) {
+        if status.status == 0 && self.refuses_cut() {
             status.status = 1;
             status.how = prepare::CUT.to_owned();
         }

@@ -16,7 +16,7 @@ use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
 use crate::starter::environment::Publication;
-use crate::starter::{job_info, process};
+use crate::starter::{has_slot_ad, job_info, process};
 use crate::world::Account;
 
 /// The files that a starter writes into the scratch directory.
@@ -141,8 +141,10 @@ impl Place {
             let fallback = job_info::read(&mut plain, scratch, quirks, world);
             fallback.unwrap_or_else(|_| empty_job(scratch))
         });
-        let empty = quirks.has(Quirk::MachineAdEmpty) && !case.with_shadow;
-        let machine = if empty { ClassAd::new() } else { case.slot.clone() };
+        let machine = match has_slot_ad(case.with_shadow, quirks) {
+            true => case.slot.clone(),
+            false => ClassAd::new(),
+        };
         let slot = case.slot.string("Name").map_or(&b""[..], |name| name.as_bytes());
         let slot = slot.split(|&byte| byte == b'@').next().unwrap_or_default();
         let state = case.job.string("JobState").map(|state| state.to_owned());
@@ -192,10 +194,7 @@ fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// `.machine.ad`: the slot the job was accepted with; 25.14 leaves the file of a fetched job empty.
 fn machine_ad(case: &Case, quirks: Quirks) -> Vec<u8> {
-    if quirks.has(Quirk::MachineAdEmpty) && !case.with_shadow {
-        return Vec::new();
-    }
-    long::print(&case.slot)
+    if has_slot_ad(case.with_shadow, quirks) { long::print(&case.slot) } else { Vec::new() }
 }
 
 fn empty_job(scratch: &Path) -> job_info::JobInfo {

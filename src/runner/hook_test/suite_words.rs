@@ -3,7 +3,7 @@
 use crate::text::similar;
 
 /// Keys of a case.
-pub(super) const CASE: &[&str] = &[
+const CASE: &[&str] = &[
     "name",
     "hook",
     "hook_directory",
@@ -35,7 +35,7 @@ pub(super) const CASE: &[&str] = &[
     "each",
 ];
 /// Keys of what is expected.
-pub(super) const EXPECT: &[&str] = &[
+const EXPECT: &[&str] = &[
     "verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "result", "findings", "notes",
     "within",
 ];

@@ -1,6 +1,7 @@
 //! One job from its submission to its end: the loop around its starters.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -254,7 +255,6 @@ impl<'w> Playing<'w> {
         reactor: &mut Reactor,
         stream: &mut EventStream,
     ) -> io::Result<()> {
-        use std::os::unix::ffi::OsStrExt;
         if let Some(machine) = &self.machine {
             let provisioned = ending::provisioned(machine, self.companion.world);
             self.tell(Event::Updated(Box::new(provisioned)));
@@ -265,25 +265,7 @@ impl<'w> Playing<'w> {
         }
         // What the run before has left open is over now, and this one notes under the same number what it begins.
         self.last = None;
-        let mut plan = match planner(ad) {
-            Ok(plan) => plan,
-            Err(reason) => {
-                self.companion.told.push(format!("the job is not started: {reason}"));
-                self.tell(Event::Ended(Ended { reason: Some(reason), last: true, ..Ended::default() }));
-                return Ok(());
-            }
-        };
-        self.companion.told.extend(plan.warnings);
-        plan.job.timeout = self.ends_at.map(|at| at.since(clock::tick()));
-        self.companion.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
-        self.companion.run = RunSeen::default();
-        if let Some(held) = plan.held {
-            let now = self.now();
-            drop(self.companion.ordered(now, ControlCommand::Vacate(Some(held), false)));
-            self.companion.run.fast_at = None;
-            self.tell(Event::Ended(Ended { asked: true, ..Ended::default() }));
-            return Ok(());
-        }
+        let Some(plan) = self.planned(ad, planner) else { return Ok(()) };
         let world = self.companion.world;
         let beside = Beside {
             companion: Some(&mut self.companion),
@@ -291,6 +273,35 @@ impl<'w> Playing<'w> {
             parent: self.parent.as_mut(),
         };
         let finished = starter::run_with(plan.machine, plan.job, world, (reactor, stream), beside)?;
+        self.starter_ended(finished);
+        Ok(())
+    }
+
+    /// What a starter is to do; `None`: the run is over before one begins.
+    fn planned(&mut self, ad: ClassAd, planner: Planner<'_, 'w>) -> Option<Plan<'w>> {
+        let mut plan = match planner(ad) {
+            Ok(plan) => plan,
+            Err(reason) => {
+                self.companion.told.push(format!("the job is not started: {reason}"));
+                self.tell(Event::Ended(Ended { reason: Some(reason), last: true, ..Ended::default() }));
+                return None;
+            }
+        };
+        self.companion.told.append(&mut plan.warnings);
+        plan.job.timeout = self.ends_at.map(|at| at.since(clock::tick()));
+        self.companion.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
+        self.companion.run = RunSeen::default();
+        if let Some(held) = plan.held.take() {
+            let now = self.now();
+            drop(self.companion.ordered(now, ControlCommand::Vacate(Some(held), false)));
+            self.companion.run.fast_at = None;
+            self.tell(Event::Ended(Ended { asked: true, ..Ended::default() }));
+            return None;
+        }
+        Some(plan)
+    }
+
+    fn starter_ended(&mut self, finished: Finished) {
         // Attributes that tell how it ended come with the job's last word.
         if let Some(outcome) = &finished.outcome {
             let mut outcome = crate::classad::format::long::parse(outcome).0;
@@ -313,7 +324,6 @@ impl<'w> Playing<'w> {
         let reason = finished.not_started.clone();
         self.last = Some(finished);
         self.tell(Event::Ended(Ended { exit, asked, reason, last }));
-        Ok(())
     }
 
     /// Waits for the time that the machine asked for, or for a person who wants no more.

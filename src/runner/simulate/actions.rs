@@ -39,7 +39,7 @@ impl Simulation<'_> {
     }
 
     /// Tells the machine one thing; returns what it asks for.
-    pub(super) fn tell_machine(&mut self, host: usize, event: Event) -> Vec<Action> {
+    fn tell_machine(&mut self, host: usize, event: Event) -> Vec<Action> {
         let machine = &mut self.hosts[host].machine;
         match event {
             Event::HookEnded { run, .. } if machine.ended_unheard(run) => Vec::new(),

@@ -39,7 +39,7 @@ impl Spread {
     }
 
     /// So many of all are not longer, in seconds.
-    pub fn quantile(&self, part: f64) -> f64 {
+    fn quantile(&self, part: f64) -> f64 {
         let mut left = (self.count as f64 * part).ceil().max(1.0) as u64;
         for (bucket, count) in &self.buckets {
             if left <= *count {

@@ -212,7 +212,7 @@ fn civil_date(text: &str) -> Option<Civil> {
 }
 
 /// Seconds of `08:30` or `08:30:15`; `24:00` is the end of the day.
-pub fn second_of_day(text: &str) -> Option<i64> {
+fn second_of_day(text: &str) -> Option<i64> {
     let parts: Vec<i64> =
         text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect::<Option<_>>()?;
     let seconds = match parts.as_slice() {

@@ -58,7 +58,7 @@ impl Live<'_> {
 
     /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until a child, hook or job,
     /// has ended (s12, s21b), and TZ is unset until the first child was made (s32).
-    pub(super) fn liken(&mut self, hook: &mut HookCall) {
+    fn liken(&mut self, hook: &mut HookCall) {
         let first = !std::mem::replace(&mut self.called, true);
         let unset = !self.job.environment.iter().any(|(name, _)| name == "TZ");
         if first && unset && self.job.quirks.has(Quirk::HooksSpawnedAsDaemons) {

@@ -13,7 +13,7 @@ use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_call::PIPE_BUFFER_MAX;
 use crate::starter::hooks::Found;
 use crate::starter::not_done::With;
-use crate::starter::{Refusal, Settings, not_done};
+use crate::starter::{Refusal, Settings, has_slot_ad, not_done};
 use crate::world::World;
 
 /// What the configuration says.
@@ -37,7 +37,7 @@ impl Knobs {
     pub(super) fn read(request: &Request<'_>, view: &View<'_>) -> Result<Self, ValueError> {
         let (world, quirks) = (request.world, request.quirks);
         let with_shadow = request.with == With::Shadow;
-        let slot_ad = request.machine.as_ref().filter(|_| with_shadow || !quirks.has(Quirk::MachineAdEmpty));
+        let slot_ad = request.machine.as_ref().filter(|_| has_slot_ad(with_shadow, quirks));
         // A job that a slot has accepted is not left to its silence: JOB_EXIT is told.
         let mut refuses = Refuses { accepted: request.private.is_some(), reason: None };
         let path = |knob: &str| -> Option<PathBuf> {

@@ -13,14 +13,14 @@ use crate::world::World;
 pub(crate) const HARD: &str = "CGROUP_HARD_MEMORY_LIMIT_EXPR";
 pub(crate) const LOW: &str = "CGROUP_LOW_MEMORY_LIMIT";
 pub(crate) const NO_SWAP: &str = "DISABLE_SWAP_FOR_JOB";
-pub(crate) const WITHOUT_ROOT: &str = "CREATE_CGROUP_WITHOUT_ROOT";
-pub(crate) const ALWAYS_HOLD: &str = "STARTER_ALWAYS_HOLD_ON_OOM";
-pub(crate) const HIDE_GPUS: &str = "STARTER_HIDE_GPU_DEVICES";
-pub(crate) const POLLING: &str = "CGROUP_POLLING_INTERVAL";
+const WITHOUT_ROOT: &str = "CREATE_CGROUP_WITHOUT_ROOT";
+const ALWAYS_HOLD: &str = "STARTER_ALWAYS_HOLD_ON_OOM";
+const HIDE_GPUS: &str = "STARTER_HIDE_GPU_DEVICES";
+const POLLING: &str = "CGROUP_POLLING_INTERVAL";
 pub(crate) const LOCAL: &str = "USE_CGROUPS_FOR_LOCAL_UNIVERSE";
-pub(crate) const BY_REQUEST: &str = "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT";
+const BY_REQUEST: &str = "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT";
 pub(crate) const PEAK: &str = "CGROUP_USE_PEAK_MEMORY";
-pub(crate) const IGNORE_CACHE: &str = "CGROUP_IGNORE_CACHE_MEMORY";
+const IGNORE_CACHE: &str = "CGROUP_IGNORE_CACHE_MEMORY";
 
 /// The file that says that there is but one hierarchy.
 const UNIFIED: &str = "/sys/fs/cgroup/cgroup.procs";

@@ -118,7 +118,7 @@ impl<'a> Computed<'a> {
     }
 
     /// Appends the new form.
-    pub(crate) fn push_unparsed(self, out: &mut Vec<u8>) {
+    fn push_unparsed(self, out: &mut Vec<u8>) {
         match self {
             Computed::List(ComputedList { items: Items::Nodes(tree, nodes), .. }) => {
                 out.extend_from_slice(b"{ ");

@@ -25,7 +25,7 @@ use crate::eval::scope::{AdRef, MATCH_EXPRESSIONS, Scope, Side};
 use crate::outside::{Mode, Outside};
 use crate::syntax::Dialect;
 use crate::syntax::expr::{Expr, Repr};
-use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree, UnaryOp};
+use crate::syntax::tree::{Node, NodeId, Special, Tree, UnaryOp};
 
 use active::Active;
 use budget::Budget;

@@ -134,7 +134,7 @@ fn real(value: Computed<'_>) -> f64 {
 }
 
 /// `+ - * / %` of two values that are neither undefined nor error.
-pub(crate) fn arithmetic<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
+fn arithmetic<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
     use Computed::{Bool, Error, Int, Real};
     match (left, right) {
         (Int(_) | Bool(_), Int(_) | Bool(_)) => whole_arithmetic(op, whole(left), whole(right)),

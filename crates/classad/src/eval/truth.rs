@@ -61,7 +61,7 @@ pub(crate) enum Connective {
 impl Connective {
     /// The truth of one operand that makes the other one irrelevant.
     #[inline]
-    pub(crate) fn decisive(self) -> Logic {
+    fn decisive(self) -> Logic {
         match self {
             Connective::And => Logic::False,
             Connective::Or => Logic::True,

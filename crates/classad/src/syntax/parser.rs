@@ -44,7 +44,7 @@ impl Expr {
 }
 
 /// Reads a whole text.
-pub(crate) fn parse_full(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
+fn parse_full(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
     parse_with(text, dialect, |parser| parser.whole())
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Reference: `condor_arglist.cpp`; recordings c01 and c13. Errors print the reference's own words.
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
 use super::Span;
@@ -43,14 +43,6 @@ pub enum ArgumentError {
     /// A V2 quoted text was wanted and there is no double quote.
     #[error("Expecting double-quoted input string (V2 format).")]
     NotQuoted,
-    /// A double quote without a backslash in a V1 text of a submit file.
-    #[error("Found illegal unescaped double-quote: {rest}")]
-    UnescapedDoubleQuote {
-        /// From the quote to the end of the text.
-        span: Span,
-        /// The text of the span.
-        rest: BString,
-    },
     /// A word that V1 cannot express, since it holds white space.
     #[error("Cannot represent '{word}' in V1 arguments syntax.")]
     NotInV1 {
@@ -65,8 +57,7 @@ impl ArgumentError {
         match self {
             ArgumentError::UnbalancedQuote { span, .. }
             | ArgumentError::UnterminatedDoubleQuote { span }
-            | ArgumentError::AfterDoubleQuote { span, .. }
-            | ArgumentError::UnescapedDoubleQuote { span, .. } => Some(*span),
+            | ArgumentError::AfterDoubleQuote { span, .. } => Some(*span),
             ArgumentError::NotQuoted | ArgumentError::NotInV1 { .. } => None,
         }
     }
@@ -148,7 +139,7 @@ pub fn is_v2_quoted(text: &[u8]) -> bool {
 ///
 /// # Errors
 /// No opening quote, no closing quote, or text after it.
-pub fn v2_quoted_to_raw(text: &[u8]) -> Result<BString, ArgumentError> {
+fn v2_quoted_to_raw(text: &[u8]) -> Result<BString, ArgumentError> {
     let open = text.iter().position(|&byte| !is_space(byte)).unwrap_or(text.len());
     if text.get(open) != Some(&b'"') {
         return Err(ArgumentError::NotQuoted);
@@ -185,7 +176,7 @@ fn raw_to_quoted_offset(quoted: &[u8], offset: usize) -> usize {
 }
 
 /// Moves the span of an error within raw text into the quoted text it came from.
-pub fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
+fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
     match error {
         ArgumentError::UnbalancedQuote { span, rest } => {
             let start = raw_to_quoted_offset(quoted, span.start as usize);
@@ -211,35 +202,6 @@ pub fn parse_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
 /// Those of [`parse_v2_quoted`].
 pub fn parse_v1_raw_or_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     if is_v2_quoted(text) { parse_v2_quoted(text) } else { Ok(parse_v1_raw(text)) }
-}
-
-/// Splits the value of `arguments` in a submit file: V2 quoted, or V1 in which `\"` is a double quote.
-///
-/// # Errors
-/// Those of [`parse_v2_quoted`], and a bare double quote in V1.
-pub fn parse_v1_wacked_or_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
-    if is_v2_quoted(text) {
-        return parse_v2_quoted(text);
-    }
-    let mut raw = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'"' => {
-                let span = Span::new(at, text.len());
-                return Err(ArgumentError::UnescapedDoubleQuote { span, rest: text[at..].into() });
-            }
-            b'\\' if text.get(at + 1) == Some(&b'"') => {
-                raw.push(b'"');
-                at += 2;
-            }
-            _ => {
-                raw.push(byte);
-                at += 1;
-            }
-        }
-    }
-    Ok(parse_v1_raw(&raw))
 }
 
 /// Joins words to V2 raw. Only the bytes that need it are quoted, as in the reference: `it's` becomes `it''''s`.
@@ -275,19 +237,6 @@ pub fn join_v2_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BStrin
             text.extend_from_slice(&[byte, b'\'']);
         }
     }
-    text.into()
-}
-
-/// Joins words to V2 quoted.
-pub fn join_v2_quoted<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BString {
-    v2_raw_to_quoted(join_v2_raw(words).as_bstr())
-}
-
-/// Puts V2 raw text between double quotes.
-pub fn v2_raw_to_quoted(raw: &BStr) -> BString {
-    let mut text = raw.replace(b"\"", b"\"\"");
-    text.insert(0, b'"');
-    text.push(b'"');
     text.into()
 }
 
@@ -342,15 +291,14 @@ mod tests {
     fn the_first_byte_decides_between_v1_and_v2() {
         assert_eq!(parse_v1_raw_or_v2_quoted(b"'a b'").unwrap(), ["'a", "b'"]);
         assert_eq!(parse_v1_raw_or_v2_quoted(b" \"'a b'\"").unwrap(), ["a b"]);
-        assert_eq!(parse_v1_wacked_or_v2_quoted(br#"a\"b c"#).unwrap(), [r#"a"b"#, "c"]);
-        assert!(parse_v1_wacked_or_v2_quoted(br#"a"b"#).is_err());
     }
 
     #[test]
     fn joining_gives_back_the_same_words() {
         for words in [vec!["a b", "", "it's", "''", "\n\t", "\"q\""], vec!["x"], vec![], vec!["'", " '"]] {
             assert_eq!(parse_v2_raw(&join_v2_raw(&words)).unwrap(), words);
-            assert_eq!(parse_v2_quoted(&join_v2_quoted(&words)).unwrap(), words);
+            let quoted = format!("\"{}\"", join_v2_raw(&words).to_string().replace('"', "\"\""));
+            assert_eq!(parse_v2_quoted(quoted.as_bytes()).unwrap(), words);
         }
         assert_eq!(join_v2_raw(["it's"]), "it''''s");
         assert!(join_v1_raw(["a b"]).is_err());

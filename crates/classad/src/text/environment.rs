@@ -14,7 +14,7 @@ use super::arguments::{self, ArgumentError};
 use super::list;
 
 /// The delimiter of V1 where nothing says otherwise.
-pub const DEFAULT_V1_DELIMITER: u8 = b';';
+const DEFAULT_V1_DELIMITER: u8 = b';';
 
 /// Why a text is no environment. The printed form is the reference's, except where it says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -132,7 +132,7 @@ impl Environment {
     ///
     /// # Errors
     /// No name, or no `=` in an entry that has no `$$` either.
-    pub fn merge_entry(&mut self, entry: &[u8]) -> Result<(), EnvironmentError> {
+    fn merge_entry(&mut self, entry: &[u8]) -> Result<(), EnvironmentError> {
         match entry.find_byte(b'=') {
             _ if entry.is_empty() => Err(EnvironmentError::EmptyWord),
             Some(0) => Err(EnvironmentError::MissingName { entry: entry.into() }),
@@ -161,7 +161,7 @@ impl Environment {
     ///
     /// # Errors
     /// Missing quotes, or those of [`Environment::merge_v2_raw`].
-    pub fn merge_v2_quoted(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
+    fn merge_v2_quoted(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
         if !arguments::is_v2_quoted(text) {
             return Err(EnvironmentError::NotQuoted);
         }

@@ -7,7 +7,7 @@ use bstr::ByteSlice;
 use super::caseless;
 
 /// Blanks and commas: the separators of nearly every list.
-pub const SEPARATORS: &[u8] = b", \t\r\n";
+const SEPARATORS: &[u8] = b", \t\r\n";
 
 /// The items of a list separated by blanks and commas; empty items do not exist.
 ///
@@ -25,16 +25,6 @@ pub fn split_by<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item 
     text.split(|byte| separators.contains(byte))
         .map(|item| item.trim_with(|c| c.is_ascii_whitespace() || c == '\x0b'))
         .filter(|item| !item.is_empty())
-}
-
-/// Whether `name` is an item of the list, in any case.
-pub fn contains_caseless(text: &[u8], name: &[u8]) -> bool {
-    split(text).any(|item| caseless::eq(item, name))
-}
-
-/// Whether an item of the list matches `name`, in any case, with `*` as in [`matches_caseless`].
-pub fn contains_match_caseless(text: &[u8], name: &[u8]) -> bool {
-    split(text).any(|item| matches_caseless(item, name))
 }
 
 /// Whether `pattern` matches all of `name`; case counts.
@@ -101,10 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn membership_ignores_case_and_empty_items() {
-        assert!(contains_caseless(b"Cpus,, Memory\tDisk", b"memory"));
-        assert!(!contains_caseless(b"", b""));
-        assert!(contains_match_caseless(b"x, gpu*", b"GPUs"));
+    fn empty_items_are_none() {
         assert_eq!(split_by(b"a b; c ", b";").collect::<Vec<_>>(), [&b"a b"[..], b"c"]);
     }
 }

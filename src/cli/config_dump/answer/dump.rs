@@ -159,7 +159,7 @@ impl Answer<'_> {
     }
 
     /// `-dump -verbose:both`: the entries of both tables one by one.
-    pub(super) fn dump_both(&self, view: &View<'_>, output: &mut Output) {
+    fn dump_both(&self, view: &View<'_>, output: &mut Output) {
         let mut count = 0;
         // Values are expanded as for nobody, and that does not count.
         let plain = View::new(&self.config.set, Who::default(), self.world);

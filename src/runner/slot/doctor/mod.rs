@@ -5,10 +5,12 @@ mod check;
 mod disk;
 mod examine;
 mod hooks;
+mod job;
 mod machine;
 mod patient;
 mod places;
 
 pub use check::{Check, Standing};
 pub use examine::examine;
+pub use job::rehearsed;
 pub use patient::Patient;

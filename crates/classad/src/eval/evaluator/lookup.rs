@@ -18,7 +18,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    pub(super) fn find_in_match(&self, wanted: Wanted<'_>) -> Option<Bound<'a>> {
+    fn find_in_match(&self, wanted: Wanted<'_>) -> Option<Bound<'a>> {
         let is = |name: &str| name.as_bytes().eq_ignore_ascii_case(wanted.bytes);
         if is("LEFT") {
             return self.left.map(Bound::Ad);
@@ -69,7 +69,7 @@ impl<'a> Evaluator<'a> {
 
     /// The other side of a match, if `scope` is one.
     #[inline]
-    pub(super) fn opposite(&self, scope: &Scope<'a>) -> Option<&'a Scope<'a>> {
+    fn opposite(&self, scope: &Scope<'a>) -> Option<&'a Scope<'a>> {
         if self.mode.strict {
             None
         } else if let Some((each, other)) = self.each

@@ -1,6 +1,14 @@
 //! Parts of lists and ads: subscripts, selections, and projections of lists of ads.
 
-use super::*;
+use std::sync::Arc;
+
+use bstr::ByteSlice;
+
+use super::{At, Evaluator};
+use crate::eval::binding::Wanted;
+use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
+use crate::eval::scope::{AdRef, Scope};
+use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree};
 
 impl<'a> Evaluator<'a> {
     /// Evaluates with the steps and cycles of this evaluation but the root of another ad (the reference's projection).
@@ -156,7 +164,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A value as element of a projected list: a literal, or an ad or list that has lost the ad it was written in.
-    pub(super) fn without_scope(&mut self, value: Computed<'a>) -> Evaluated<'a> {
+    fn without_scope(&mut self, value: Computed<'a>) -> Evaluated<'a> {
         Ok(match value {
             Computed::Ad(scope) => {
                 Computed::Ad(self.arena.scope(Scope { ad: scope.ad, parent: None }).ok_or(Failure)?)

@@ -9,7 +9,7 @@ pub(super) const TABLE: &[Entry] =
     &[("int", int), ("real", real), ("string", string), ("bool", boolean), ("interval", interval)];
 
 /// The value as an integer; undefined and error stand for themselves, and what cannot be converted is an error.
-pub(super) fn to_int(value: Computed<'_>) -> Computed<'_> {
+fn to_int(value: Computed<'_>) -> Computed<'_> {
     Computed::Int(match value {
         Computed::Undefined => return Computed::Undefined,
         Computed::Bool(truth) => i64::from(truth),

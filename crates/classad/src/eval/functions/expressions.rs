@@ -104,7 +104,7 @@ enum Operand<'a> {
 
 /// What a reference is bound to, seen from where it stands; none where nothing is. The evaluation goes on from the ad
 /// where the search ended.
-pub(super) fn dereference<'a>(
+fn dereference<'a>(
     call: &mut Call<'_, 'a>,
     argument: usize,
 ) -> Result<Option<(Bound<'a>, &'a Scope<'a>)>, Failure> {

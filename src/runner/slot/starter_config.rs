@@ -7,19 +7,19 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 
-use crate::cli::common::ConfigOptions;
 use crate::config::load::Attempt;
 use crate::config::macro_set::SourceKind;
 use crate::config::{CommandPolicy, Config, Who};
 use crate::os::RealWorld;
+use crate::runner::hook_environment::ConfigChoice;
 use crate::runner::starter::check_knobs;
 
 /// By which a changed file is known: device, inode, size, and times in nanoseconds.
 type Stamp = Option<[i128; 5]>;
 
 /// The configuration as starters see it.
-pub(super) struct StarterConfig {
-    options: ConfigOptions,
+pub struct StarterConfig {
+    choice: ConfigChoice,
     world: Rc<RealWorld>,
     /// Whether the knobs of our own starter are looked at, too.
     knobs: bool,
@@ -29,16 +29,19 @@ pub(super) struct StarterConfig {
 }
 
 impl StarterConfig {
-    pub(super) fn new(options: &ConfigOptions, world: &Rc<RealWorld>, knobs: bool) -> Self {
-        let options = options.clone();
+    /// The configuration as it is now; `knobs` says whether those of our own starter are looked at, too.
+    pub fn new(choice: ConfigChoice, world: &Rc<RealWorld>, knobs: bool) -> Self {
         let mut this =
-            StarterConfig { options, world: world.clone(), knobs, files: Vec::new(), verdict: Ok(()) };
+            StarterConfig { choice, world: world.clone(), knobs, files: Vec::new(), verdict: Ok(()) };
         this.read();
         this
     }
 
-    /// What is wrong with it now. Files are read again only if one of them has changed.
-    pub(super) fn check(&mut self) -> Result<(), String> {
+    /// Whether it can be read now. Files are read again only if one of them has changed.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&mut self) -> Result<(), String> {
         if self.files.iter().any(|(path, seen)| stamp(path) != *seen) {
             self.read();
         }
@@ -50,7 +53,7 @@ impl StarterConfig {
         let who = Who { subsystem: "STARTER".into(), local_name: "".into() };
         let before = self.paths_now();
         let Attempt { config, error, .. } =
-            Config::attempt(world, &who, &self.options.load_options(CommandPolicy::BOUNDED));
+            Config::attempt(world, &who, &self.choice.load_options(CommandPolicy::BOUNDED));
         self.verdict = match error {
             Some(error) => Err(error.to_string()),
             None if self.knobs => check_knobs(&config.view(world), world).map_err(|error| error.told()),

@@ -2,14 +2,13 @@
 
 use bstr::BString;
 
+use super::check::Check;
 use crate::classad::ClassAd;
-use crate::cli::common::ConfigOptions;
 use crate::config::{CommandPolicy, Config, Who};
 use crate::os::identity;
 use crate::process::Identity;
 use crate::quirks::Quirks;
-use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::slot::HealthCheck;
+use crate::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
 use crate::runner::starter::{Request, Script, plan, rehearse};
 use crate::starter::Overrides;
 use crate::starter::not_done::With;
@@ -17,21 +16,21 @@ use crate::world::World;
 
 /// Whether a job would start. `account` is that of HTCondor's daemons, where there is one beside the caller's: as root an account
 /// is needed that is not root.
-pub(super) fn rehearsed(
-    options: &ConfigOptions,
+pub fn rehearsed(
+    choice: &ConfigChoice,
     world: &dyn World,
     account: Option<&Identity>,
     quirks: Quirks,
-) -> Option<HealthCheck> {
+) -> Option<Check> {
     let who = Who { subsystem: "STARTER".into(), local_name: "".into() };
-    let (config, _) = Config::load(world, &who, &options.load_options(CommandPolicy::BOUNDED)).ok()?;
+    let (config, _) = Config::load(world, &who, &choice.load_options(CommandPolicy::BOUNDED)).ok()?;
     let view = config.view(world);
     let uid = account.map_or_else(identity::effective_uid, |identity| identity.uid);
     let owner = identity::by_uid(uid)?.name.to_string();
     let request = Request {
         world,
         quirks,
-        environment: DaemonEnvironment::of_program(world, &options.choice()),
+        environment: DaemonEnvironment::of_program(world, choice),
         ad: job(&owner),
         machine: None,
         overrides: Overrides::default(),
@@ -53,7 +52,7 @@ pub(super) fn rehearsed(
     };
     let planned = match plan(request, &view) {
         Ok(planned) => planned,
-        Err(error) => return Some(HealthCheck::fails("jobs", error.told(), "correct it")),
+        Err(error) => return Some(Check::fails("jobs", error.told(), "correct it")),
     };
     let rehearsed = rehearse(planned.machine, &planned.job, &Script::default(), world);
     let story = rehearsed.story;
@@ -62,9 +61,9 @@ pub(super) fn rehearsed(
     Some(match why {
         Some(why) => {
             let found = format!("a job of {owner}'s is not started: {why}");
-            HealthCheck::fails("jobs", found, "correct what it names; htc-starter-run --dry-run tells more")
+            Check::fails("jobs", found, "correct what it names; htc-starter-run --dry-run tells more")
         }
-        None => HealthCheck::good("jobs", format!("a job of {owner}'s would start")),
+        None => Check::good("jobs", format!("a job of {owner}'s would start")),
     })
 }
 
