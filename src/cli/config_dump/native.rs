@@ -18,6 +18,7 @@ use crate::cli::common::{Painter, Session, Status};
 use crate::config::redact;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
+use crate::runner::config_lint::hook_report;
 use crate::world::World;
 
 /// Runs the program.
@@ -110,12 +111,12 @@ fn hooks_of(cli: &Cli, world: &dyn World) -> anyhow::Result<Status> {
             secrets.learn(config, world);
         }
     };
-    let report = hooks::report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
+    let report = hook_report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
         .map_err(|error| problem(&error))?;
     let any_refused = report.any_refused();
     let text = match cli.output.wants_json() {
         true => cli.output.rows(&report.records())?.unwrap_or_default(),
-        false => report.text(Painter::stdout(cli.output.color)),
+        false => hooks::text(&report, Painter::stdout(cli.output.color)),
     };
     let text = if cli.show.redact { secrets.sweep(text.as_bytes()) } else { text.as_bytes().into() };
     std::io::stdout().write_all(&text)?;

@@ -3,6 +3,7 @@
 
 mod crons;
 pub mod here;
+mod hook_report;
 mod hooks;
 pub mod job_ad;
 mod judge;
@@ -12,6 +13,7 @@ mod slots;
 mod transforms;
 mod unread;
 
+pub use hook_report::{CallerKeyword, CallerRecord, HookReport, HookRow, hook_report};
 pub use hooks::keywords;
 pub use judge::{Judgement, Wanted};
 pub use rules::lint;

@@ -1,7 +1,10 @@
 //! How many slots of which type (`slot_builder.cpp` initTypes, countTypes).
 
+use std::cell::RefCell;
+
 use super::knobs::{ConfigureError, Knobs};
-use crate::quirks::Quirk;
+use crate::config::View;
+use crate::quirks::{Quirk, Quirks};
 use crate::slot::layout::{FailureMode, LaidOut, SlotType, bind, lay_out};
 use crate::slot::resources::Amounts;
 use crate::slot::settings::{Broken, SlotKind};
@@ -54,11 +57,7 @@ pub(super) fn plan(
         .map(|laid_out| {
             let id = laid_out.type_id;
             let kind = if partitionable(knobs, id) { SlotKind::Partitionable } else { SlotKind::Static };
-            let prefix = knobs
-                .string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"))
-                .or_else(|| knobs.string("STARTD_RESOURCE_PREFIX"))
-                .unwrap_or_else(|| "slot".into());
-            Planned { laid_out, kind, prefix }
+            Planned { laid_out, kind, prefix: prefix(knobs, id) }
         })
         .collect())
 }
@@ -76,14 +75,11 @@ fn types(knobs: &Knobs<'_>, machine: &Amounts, mode: FailureMode) -> Result<Vec<
     }
     let tags: Vec<String> = machine.custom.iter().map(|custom| custom.tag.clone()).collect();
     let mut types = Vec::new();
-    for id in 1..=u32::try_from(knobs.int("MAX_SLOT_TYPES", 10)).unwrap_or(10).min(10_000) {
-        let count = knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0);
-        if count <= 0 {
-            continue;
-        }
-        match shares(knobs, id, &tags) {
+    for (id, count) in counts(knobs, machine.cpus as i64)? {
+        let shares = if id == 0 { Ok(Shares::default()) } else { shares(knobs, id, &tags) };
+        match shares {
             Ok(shares) => {
-                types.push(SlotType { id, shares, count: at_most(count), backfill: backfill(knobs, id) })
+                types.push(SlotType { id, shares, count, backfill: id != 0 && backfill(knobs, id) })
             }
             Err(error) if mode == FailureMode::Abort || mode == FailureMode::Clear => return Err(error),
             Err(error) if knobs.has(Quirk::SlotTypeUnmade) => {
@@ -92,24 +88,40 @@ fn types(knobs: &Knobs<'_>, machine: &Amounts, mode: FailureMode) -> Result<Vec<
             Err(error) => return Err(error),
         }
     }
-    let any =
-        (1..=knobs.int("MAX_SLOT_TYPES", 10)).any(|id| knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0) != 0);
-    if !any {
-        let count = match knobs.int_if_set("NUM_SLOTS")? {
-            Some(count) => count,
-            None if partitionable(knobs, 0) => 1,
-            None => machine.cpus as i64,
-        };
-        if count > 0 {
-            types.push(SlotType { id: 0, shares: Shares::default(), count: at_most(count), backfill: false });
-        }
-    }
     Ok(types)
 }
 
-/// More slots than any machine has are a slip of the finger.
-fn at_most(count: i64) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX).min(100_000)
+/// The types of which there are to be slots, and how many of each; type 0 where none is named.
+fn counts(knobs: &Knobs<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureError> {
+    let types = 1..=u32::try_from(knobs.int("MAX_SLOT_TYPES", 10)).unwrap_or(10).min(10_000);
+    let named = types.map(|id| (id, knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0)));
+    let mut counts: Vec<(u32, i64)> = named.filter(|(_, count)| *count != 0).collect();
+    if counts.is_empty() {
+        let count = match knobs.int_if_set("NUM_SLOTS")? {
+            Some(count) => count,
+            None if partitionable(knobs, 0) => 1,
+            None => cpus,
+        };
+        counts.push((0, count));
+    }
+    // More slots than any machine has are a slip of the finger.
+    let at_most = |count: i64| u32::try_from(count).unwrap_or(u32::MAX).min(100_000);
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    Ok(counts.map(|(id, count)| (id, at_most(count))).collect())
+}
+
+/// The types of slots that a configuration asks for on a machine with so many processors: number, count, and what their names begin with.
+pub fn slots_asked_for(view: View<'_>, cpus: i64) -> Vec<(u32, u32, String)> {
+    let warnings = RefCell::default();
+    let knobs = Knobs::new(view, &warnings, Quirks::None);
+    let counts = counts(&knobs, cpus).unwrap_or_default();
+    counts.into_iter().map(|(id, count)| (id, count, prefix(&knobs, id))).collect()
+}
+
+/// What the names of slots of a type begin with.
+fn prefix(knobs: &Knobs<'_>, id: u32) -> String {
+    let prefix = knobs.string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"));
+    prefix.or_else(|| knobs.string("STARTD_RESOURCE_PREFIX")).unwrap_or_else(|| "slot".into())
 }
 
 fn partitionable(knobs: &Knobs<'_>, id: u32) -> bool {
