@@ -23,6 +23,7 @@ pub use action::{Action, Call};
 pub use event::{CopyError, Event, HookResult, YieldError};
 pub use router::Router;
 pub use step::{Queue, Surroundings};
+pub use submission::note_submission;
 
 use super::limits::throttle_text;
 use super::routed_job::{Outcome, RoutedJob, Routing, Shown, State, Turn};

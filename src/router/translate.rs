@@ -6,6 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::{Knobs, Route, RouteTable};
 use crate::classad::{ClassAd, Context, Value};
 use crate::config::MacroSource;
+use crate::job::JobStatus;
 use crate::quirks::Quirks;
 use crate::text::list;
 use crate::transform::{Failure, Observer, Session, Transform};
@@ -317,7 +318,7 @@ impl Translator<'_> {
         for name in DELETED {
             ad.remove(name);
         }
-        ad.set("JobStatus", 1);
+        ad.set("JobStatus", JobStatus::IDLE);
         ad.set("RemoteUserCpu", 0.0);
         ad.set("RemoteSysCpu", 0.0);
         for name in ZEROED {

@@ -6,12 +6,11 @@
 pub mod number;
 pub mod one_line;
 pub mod printf;
-pub mod space;
 pub(crate) mod table;
 pub(crate) mod words;
 
 pub use htc_classad::text::{
-    arguments, calendar, caret, caseless, environment, list, similar, span, strftime,
+    arguments, calendar, caret, caseless, environment, list, similar, space, span, strftime,
 };
 pub use span::{LineCounter, Position, Span};
 pub(crate) use words::words;

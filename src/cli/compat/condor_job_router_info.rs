@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
@@ -87,8 +88,8 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     };
     // The configuration comes first, whatever is asked.
     let options = match read(words, program) {
-        Ok(options) => options,
-        Err(status) => return Ok(Status::Tool(status)),
+        ControlFlow::Continue(options) => options,
+        ControlFlow::Break(status) => return Ok(Status::Tool(status)),
     };
     let world = world.strict(config.is_strict());
     let view = config.view(&world);
@@ -103,7 +104,8 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     Ok(Status::Tool(status))
 }
 
-fn read(words: &[OsString], program: &Program) -> Result<Options, u8> {
+/// Reads the command line, which may end the tool with a status.
+fn read(words: &[OsString], program: &Program) -> ControlFlow<u8, Options> {
     let mut options = Options::default();
     let mut words = Words::new(RULES, words);
     while let Some(word) = words.next() {
@@ -112,26 +114,27 @@ fn read(words: &[OsString], program: &Program) -> Result<Options, u8> {
             Word::Unknown(word) => {
                 program.tell(&format!("ERROR: {} is not a valid argument\n", word.to_string_lossy()));
                 program.tell(USAGE);
-                return Err(1);
+                return ControlFlow::Break(1);
             }
             Word::Option { id, suffix } => (id, suffix),
         };
         let mut value = |name: &str| {
             let next = words.value_without_dash().or_else(|| words.value_among(&["-", "-2"]));
-            next.cloned().ok_or_else(|| {
+            let Some(next) = next else {
                 program.tell(&format!("-{name} requires an argument\n"));
-                1u8
-            })
+                return ControlFlow::Break(1);
+            };
+            ControlFlow::Continue(next.clone())
         };
         match id {
             Id::Help => {
                 program.tell(USAGE);
-                return Err(0);
+                return ControlFlow::Break(0);
             }
             Id::Version => {
                 let mut out = io::stdout();
                 let _ = out.write_all(b"$CondorVersion: 25.14.0 htc-hooks $\n$CondorPlatform: x86_64 $\n");
-                return Err(0);
+                return ControlFlow::Break(0);
             }
             Id::Debug => {}
             Id::Diagnostic => {
@@ -151,7 +154,7 @@ fn read(words: &[OsString], program: &Program) -> Result<Options, u8> {
             Id::JobAds => options.job_files.push(value("jobads")?),
         }
     }
-    Ok(options)
+    ControlFlow::Continue(options)
 }
 
 /// Where routed ads go.

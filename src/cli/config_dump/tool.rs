@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use bstr::{BStr, BString};
@@ -209,8 +210,8 @@ impl Reader<'_> {
             }
             let typed = typed.map(|typed| BString::from(typed.as_bytes())).unwrap_or_default();
             let suffix = suffix.map(|suffix| BString::from(suffix.into_vec()));
-            if let Err(code) = self.option(id, suffix, typed.as_ref(), &mut left) {
-                return Some(code);
+            if let ControlFlow::Break(status) = self.option(id, suffix, typed.as_ref(), &mut left) {
+                return Some(status);
             }
         }
         self.answer_of_account(world)
@@ -241,14 +242,14 @@ impl Reader<'_> {
         None
     }
 
-    /// One option; the error is the status with which the tool ends at once.
+    /// One option, which may end the tool with a status.
     fn option(
         &mut self,
         id: Id,
         suffix: Option<BString>,
         typed: &BStr,
         left: &mut Words<'_, Id>,
-    ) -> Result<(), u8> {
+    ) -> ControlFlow<u8> {
         match id {
             Id::Name => self.daemon.name = Some(value(left, self.output, "name")?),
             Id::Pool => self.daemon.pool = Some(value(left, self.output, "pool")?),
@@ -277,14 +278,14 @@ impl Reader<'_> {
             Id::Raw => self.request.raw = true,
             Id::Default if self.request.verbose => {
                 self.output.say("-default cannot be used with -verbose");
-                return Err(self.usage());
+                return ControlFlow::Break(self.usage());
             }
             Id::Default => self.request.default = true,
             Id::Config => self.request.sources = true,
             Id::Reconfig => self.request.reconfig = Some(value(left, self.output, "reconfig")?),
             Id::Verbose if self.request.default => {
                 self.output.say("-verbose cannot be used with -default");
-                return Err(self.usage());
+                return ControlFlow::Break(self.usage());
             }
             Id::Verbose => verbose(&mut self.request, suffix.as_ref().map(|suffix| &suffix[..])),
             Id::Dump => self.request.dump = true,
@@ -306,7 +307,7 @@ impl Reader<'_> {
             Id::Used(used) => self.request.used = Some(used),
             Id::Summary if self.request.write.is_some() && !self.summary => {
                 self.output.say(format!("{typed} cannot be used with -writeconfig"));
-                return Err(self.usage());
+                return ControlFlow::Break(self.usage());
             }
             Id::Summary => {
                 let detected = suffix.iter().flat_map(|suffix| options(suffix));
@@ -316,21 +317,21 @@ impl Reader<'_> {
             }
             Id::WriteConfig if self.summary => {
                 self.output.say(format!("{typed} cannot be used with -summary"));
-                return Err(self.usage());
+                return ControlFlow::Break(self.usage());
             }
             Id::WriteConfig => {
                 let file = value(left, self.output, "writeconfig")?;
                 self.request.write = Some((file, filter(suffix.as_ref().map(|suffix| &suffix[..]))));
             }
             Id::RootConfig => self.request.root = Some(value(left, self.output, "root-config")?),
-            Id::Help => return Err(self.usage()),
+            Id::Help => return ControlFlow::Break(self.usage()),
             Id::Version => {
                 self.output.out.extend_from_slice(format!("{VERSION_LINE}\n{PLATFORM_LINE}\n").as_bytes());
-                return Err(0);
+                return ControlFlow::Break(0);
             }
             Id::CheckIf => self.request.check_if = Some(value(left, self.output, "check-if")?),
         }
-        Ok(())
+        ControlFlow::Continue(())
     }
 
     fn invalid(&mut self, word: &[u8]) -> u8 {
@@ -393,11 +394,12 @@ impl Reader<'_> {
 }
 
 /// The value of an option.
-fn value(left: &mut Words<'_, Id>, output: &mut Output, name: &str) -> Result<BString, u8> {
-    left.value().map(|value| BString::from(value.as_bytes())).ok_or_else(|| {
+fn value(left: &mut Words<'_, Id>, output: &mut Output, name: &str) -> ControlFlow<u8, BString> {
+    let Some(value) = left.value() else {
         output.say(format!("-{name} requires an argument"));
-        1
-    })
+        return ControlFlow::Break(1);
+    };
+    ControlFlow::Continue(BString::from(value.as_bytes()))
 }
 
 /// The words behind a colon, parted by commas and colons.

@@ -52,14 +52,19 @@ pub(super) fn submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Step<'_>)
         }
     }
     copy.set("ProcId", id.map_or(0, |id| i64::from(id.proc)));
-    copy.set("QDate", step.now);
-    copy.set("EnteredCurrentStatus", step.now);
+    note_submission(copy, step.now);
     if job.routing == Routing::Spooled {
         copy.set("JobStatus", JobStatus::HELD);
         copy.set("HoldReason", "Spooling input data files");
         copy.set("HoldReasonCode", HoldCode::SpoolingInput.number());
     }
-    if let Ok(expr) = Expr::parse(b"JobStatus == 4") {
+}
+
+/// What every copy says of its submission; it stays in the queue until what it leaves has been fetched.
+pub fn note_submission(copy: &mut ClassAd, now: i64) {
+    copy.set("QDate", now);
+    copy.set("EnteredCurrentStatus", now);
+    if let Ok(expr) = Expr::parse(format!("JobStatus == {}", JobStatus::COMPLETED).as_bytes()) {
         copy.insert("LeaveJobInQueue", expr);
     }
 }

@@ -17,6 +17,7 @@ use crate::classad::format::long::{self, PrintOptions};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::job::{HoldCode, JobId, JobStatus};
 use crate::os::files::open_regular;
+use crate::router::machine::note_submission;
 use crate::router::{Knobs, Queue, YieldError};
 use crate::text::caseless;
 use crate::world::World;
@@ -305,7 +306,7 @@ impl Directory {
     pub fn claim(&mut self, id: JobId, manager: &[u8], world: &dyn World) -> Result<(), String> {
         let mut ad = self.fresh(id).map_err(|error| error.to_string())?;
         let context = Context::new(world).my(&ad);
-        if context.int("JobStatus") != Some(1) {
+        if context.int("JobStatus") != Some(JobStatus::IDLE) {
             return Err("the job is not idle any more".into());
         }
         if context.string("Managed").is_some_and(|managed| managed != "Schedd") {
@@ -344,11 +345,7 @@ impl Directory {
         }
         ad.set("ClusterId", i64::from(id.cluster));
         ad.set("ProcId", i64::from(id.proc));
-        ad.set("QDate", now);
-        ad.set("EnteredCurrentStatus", now);
-        if let Ok(expr) = Expr::parse(b"JobStatus == 4") {
-            ad.insert("LeaveJobInQueue", expr);
-        }
+        note_submission(&mut ad, now);
         self.store(id, &ad)
     }
 

@@ -13,7 +13,7 @@ use super::times::micros;
 use crate::classad::references::Names;
 use crate::classad::stream::{AdError, AdReader, AdRecord};
 use crate::classad::{ClassAd, Context, Dialect};
-use crate::job::attr;
+use crate::job::{JobStatus, attr};
 use crate::world::World;
 
 /// A job out of a file.
@@ -198,7 +198,7 @@ fn kept(ad: &ClassAd, asked: Option<&Names>) -> ClassAd {
         }
     }
     if kept.contains("JobStatus") {
-        kept.set("JobStatus", 1);
+        kept.set("JobStatus", JobStatus::IDLE);
     }
     if let Some(user) = ad.string("User").filter(|_| !kept.contains("Owner")) {
         let name = user.split(|byte| *byte == b'@').next().unwrap_or(user);

@@ -2,8 +2,9 @@
 
 use super::ClassAd;
 use crate::syntax::literal::plain_literal;
-use crate::syntax::{AttrName, Dialect, Expr, ParseError, numbers};
+use crate::syntax::{AttrName, Dialect, Expr, ParseError};
 use crate::text::Span;
+use crate::text::space::is_space;
 
 /// Why a line of a long ad cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +49,7 @@ pub(crate) fn to_nul(line: &[u8]) -> &[u8] {
 /// ends at the first `=`, blanks before and behind that belong to nothing.
 pub(crate) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
     let line = to_nul(line);
-    let start = line.iter().take_while(|b| numbers::is_space(**b)).count();
+    let start = line.iter().take_while(|b| is_space(**b)).count();
     let equals = start + memchr::memchr(b'=', &line[start..]).ok_or(LineError::NoEquals)?;
     let blanks = line[start..equals].iter().rev().take_while(|b| **b == b' ').count();
     let name = &line[start..equals - blanks];
@@ -66,7 +67,7 @@ pub(crate) fn exact_line(line: &[u8], dialect: Dialect) -> Result<(), LineError>
     let is_identifier =
         !name[0].is_ascii_digit() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     if !is_identifier {
-        let start = line.iter().take_while(|b| numbers::is_space(**b)).count();
+        let start = line.iter().take_while(|b| is_space(**b)).count();
         return Err(LineError::Name(Span::new(start, start + name.len())));
     }
     let end = match value_end(value, dialect) {
@@ -74,7 +75,7 @@ pub(crate) fn exact_line(line: &[u8], dialect: Dialect) -> Result<(), LineError>
         Err(error) => return Err(LineError::Value(shifted(error, value_at))),
     };
     // Also what a NUL byte hides.
-    let rest = line[end..].iter().take_while(|b| numbers::is_space(**b)).count();
+    let rest = line[end..].iter().take_while(|b| is_space(**b)).count();
     if end + rest < line.len() {
         return Err(LineError::Rest(Span::new(end + rest, line.len())));
     }

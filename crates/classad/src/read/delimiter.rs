@@ -1,6 +1,6 @@
 //! What the lines of a stream of long ads are: attributes, what ends an ad, and what counts for nothing.
 
-use crate::syntax::numbers::is_space;
+use crate::text::space::is_space;
 
 /// Which lines end a long ad.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

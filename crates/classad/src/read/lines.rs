@@ -222,7 +222,7 @@ impl Memo {
             return number;
         }
         let wanted = position(name, keep).map_or(NONE, |wanted| wanted as u32);
-        let at = beginning.iter().take_while(|byte| crate::syntax::numbers::is_space(**byte)).count();
+        let at = beginning.iter().take_while(|byte| crate::text::space::is_space(**byte)).count();
         self.add(beginning, at, name, wanted)
     }
 

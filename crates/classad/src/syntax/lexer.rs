@@ -1,8 +1,9 @@
 //! Bytes into tokens (reference: lexer.cpp).
 
 use crate::syntax::Dialect;
-use crate::syntax::numbers::{is_space, strtod};
+use crate::syntax::numbers::strtod;
 use crate::syntax::scalar::Text;
+use crate::text::space::is_space;
 
 mod escapes;
 mod strings;

@@ -1,5 +1,7 @@
 //! Numbers as the C library reads and prints them: `strtod`, `%.15E`, `%.16G`, and casts that never trap.
 
+use crate::text::space::is_space;
+
 /// A double cut off to an integer as an x86-64 does: what does not fit becomes the smallest integer.
 pub(crate) fn truncate(real: f64) -> i64 {
     // 2^63 as a double; NaN fails both comparisons.
@@ -165,12 +167,6 @@ fn scale(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
         power += step;
     }
     value
-}
-
-/// C's `isspace` in the C locale.
-#[inline]
-pub(crate) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 /// C's `%1.15E`: the new form of a finite real that is not zero.

@@ -1,7 +1,8 @@
 //! Times as text, and the calendar (reference: literals.cpp, util.cpp).
 
-use crate::syntax::numbers::{self, is_space};
-use crate::text::calendar;
+use crate::syntax::numbers;
+use crate::text::calendar::Civil;
+use crate::text::space::is_space;
 
 /// A point of time with the offset of the zone it is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,47 +35,6 @@ pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -
         distance += STRIDE;
     }
     less(offset).saturating_add(3600)
-}
-
-/// A point of civil time in the proleptic Gregorian calendar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Civil {
-    pub(crate) year: i64,
-    /// 1 to 12.
-    pub(crate) month: u32,
-    /// 1 to 31.
-    pub(crate) day: u32,
-    pub(crate) hour: u32,
-    pub(crate) minute: u32,
-    pub(crate) second: u32,
-    /// 0 is Sunday.
-    pub(crate) weekday: u32,
-    /// 0 is the first of January.
-    pub(crate) yearday: u32,
-}
-
-/// Days since the epoch of a day; month and day may lie outside their ranges.
-pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = year + (month - 1).div_euclid(12);
-    let month = (month - 1).rem_euclid(12) + 1;
-    calendar::days_before(year, month) + day - 1
-}
-
-/// Breaks seconds since the epoch down, without any zone.
-pub(crate) fn civil(seconds: i64) -> Civil {
-    let days = seconds.div_euclid(86_400);
-    let rest = seconds.rem_euclid(86_400) as u32;
-    let (year, month, day) = calendar::date_of(days);
-    Civil {
-        year,
-        month: month as u32,
-        day: day as u32,
-        hour: rest / 3600,
-        minute: rest / 60 % 60,
-        second: rest % 60,
-        weekday: (days + 4).rem_euclid(7) as u32,
-        yearday: (days - days_from_civil(year, 1, 1)) as u32,
-    }
 }
 
 /// Reads the text of an `absTime`. `local` tells local time, for texts without a zone.
@@ -123,7 +83,7 @@ pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Opti
         return None;
     }
     let [month, day, hour, minute, second] = parts;
-    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    let seconds = Civil { year, month, day, hour, minute, second }.seconds();
     // The reference goes through `mktime`, takes the offset found there, and corrects what it has by standard time.
     let instant = standard_seconds(seconds, &local);
     if instant == -1 {
@@ -225,7 +185,7 @@ pub(crate) fn parse_rel(text: &[u8]) -> Option<f64> {
 
 /// Writes a point of time without the call around it: `2020-01-02T03:04:05-00:00`.
 pub(crate) fn push_abs(time: AbsTime, out: &mut Vec<u8>) {
-    let local = civil(time.seconds.saturating_add(i64::from(time.offset)));
+    let local = Civil::at(time.seconds.saturating_add(i64::from(time.offset)), 0);
     let offset = time.offset.unsigned_abs();
     let text = format!(
         "{}-{:02}-{:02}T{:02}:{:02}:{:02}{}{:02}:{:02}",
@@ -284,19 +244,9 @@ pub(crate) fn push_rel(seconds: f64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_calendar_goes_both_ways() {
-        for day in (-800_000..800_000).step_by(37) {
-            let date = civil(day * 86_400);
-            assert_eq!(days_from_civil(date.year, i64::from(date.month), i64::from(date.day)), day);
-        }
-        assert_eq!(civil(0).weekday, 4);
-        assert_eq!(civil(86_399).second, 59);
-    }
-
     /// Two hours east in the summer half of each year (from its 90th to its 300th day), one hour else.
     fn summer_time(seconds: i64) -> (i32, bool) {
-        let summer = (90..300).contains(&civil(seconds).yearday);
+        let summer = (90..300).contains(&Civil::at(seconds, 0).day_of_year());
         (if summer { 7200 } else { 3600 }, summer)
     }
 

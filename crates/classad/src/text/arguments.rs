@@ -11,6 +11,7 @@ use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
 use super::Span;
+use super::space::is_space;
 
 /// Why a text is no list of arguments. The printed form is the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -66,11 +67,6 @@ impl ArgumentError {
 /// Whether the byte separates arguments in both languages.
 fn separates(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// C's `isspace`.
-fn is_space(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte == 0x0b
 }
 
 /// Splits a V1 raw text; it cannot fail.

@@ -45,6 +45,11 @@ impl Civil {
     pub fn weekday(&self) -> i64 {
         (days_before(self.year, self.month) + self.day - 1 + 4).rem_euclid(7)
     }
+
+    /// Days since the first of January.
+    pub fn day_of_year(&self) -> i64 {
+        days_before(self.year, self.month) + self.day - 1 - days_before(self.year, 1)
+    }
 }
 
 /// Whether a year has 366 days.
@@ -97,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn weekdays() {
+    fn weekdays_and_days_of_the_year() {
         let leap_day = Civil { year: 2024, month: 2, day: 29, ..Civil::default() };
-        assert_eq!(leap_day.weekday(), 4);
+        assert_eq!((leap_day.weekday(), leap_day.day_of_year()), (4, 59));
     }
 }

@@ -10,6 +10,7 @@ pub mod caseless;
 pub mod environment;
 pub mod list;
 pub mod similar;
+pub mod space;
 pub mod span;
 pub mod strftime;
 

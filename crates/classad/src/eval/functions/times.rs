@@ -4,8 +4,9 @@ use super::conversions::int32;
 use crate::ad::ClassAd;
 use crate::eval::computed::{Computed, Evaluated, Failure};
 use crate::eval::evaluator::{Call, Entry};
-use crate::syntax::times::{self, Civil};
+use crate::syntax::times;
 use crate::syntax::{AbsTime, numbers};
+use crate::text::calendar::Civil;
 use crate::text::strftime::{BrokenDown, strftime};
 
 pub(super) const TABLE: &[Entry] = &[
@@ -20,14 +21,14 @@ pub(super) const TABLE: &[Entry] = &[
     ("absTime", abs_time),
     ("relTime", rel_time),
     ("getYear", |call| field(call, |time| Some(time.year), |_| None)),
-    ("getMonth", |call| field(call, |time| Some(i64::from(time.month)), |_| None)),
-    ("getDayOfMonth", |call| field(call, |time| Some(i64::from(time.day)), |_| None)),
-    ("getDayOfYear", |call| field(call, |time| Some(i64::from(time.yearday)), |_| None)),
-    ("getDayOfWeek", |call| field(call, |time| Some(i64::from(time.weekday)), |_| None)),
+    ("getMonth", |call| field(call, |time| Some(time.month), |_| None)),
+    ("getDayOfMonth", |call| field(call, |time| Some(time.day), |_| None)),
+    ("getDayOfYear", |call| field(call, |time| Some(time.day_of_year()), |_| None)),
+    ("getDayOfWeek", |call| field(call, |time| Some(time.weekday()), |_| None)),
     ("getDays", |call| field(call, |_| None, |seconds| Some(seconds / 86_400))),
-    ("getHours", |call| field(call, |time| Some(i64::from(time.hour)), |s| Some(s % 86_400 / 3600))),
-    ("getMinutes", |call| field(call, |time| Some(i64::from(time.minute)), |s| Some(s % 3600 / 60))),
-    ("getSeconds", |call| field(call, |time| Some(i64::from(time.second)), |s| Some(s % 60))),
+    ("getHours", |call| field(call, |time| Some(time.hour), |s| Some(s % 86_400 / 3600))),
+    ("getMinutes", |call| field(call, |time| Some(time.minute), |s| Some(s % 3600 / 60))),
+    ("getSeconds", |call| field(call, |time| Some(time.second), |s| Some(s % 60))),
     ("splitTime", split_time),
     ("formatTime", format_time),
 ];
@@ -44,7 +45,7 @@ fn offset(call: &Call<'_, '_>, seconds: i64) -> i32 {
 /// A moment by the local clock: broken down, and as seconds.
 fn local(call: &Call<'_, '_>, seconds: i64) -> (Civil, i64) {
     let shifted = seconds.saturating_add(i64::from(offset(call, seconds)));
-    (times::civil(shifted), shifted)
+    (Civil::at(shifted, 0), shifted)
 }
 
 fn at<'a>(call: &Call<'_, 'a>, seconds: i64) -> Computed<'a> {
@@ -134,7 +135,7 @@ fn parts(call: &Call<'_, '_>, value: Computed<'_>) -> Option<ClassAd> {
 }
 
 fn moment_ad(time: AbsTime) -> ClassAd {
-    let civil = times::civil(time.seconds.saturating_add(i64::from(time.offset)));
+    let civil = Civil::at(time.seconds.saturating_add(i64::from(time.offset)), 0);
     let mut ad = ClassAd::new();
     ad.set("Type", "AbsoluteTime");
     // The reference's years are C's `int`.
@@ -206,8 +207,8 @@ fn format_time<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
             mday: civil.day as i32,
             mon: civil.month as i32 - 1,
             year: (civil.year - 1900) as i32,
-            wday: civil.weekday as i32,
-            yday: civil.yearday as i32,
+            wday: civil.weekday() as i32,
+            yday: civil.day_of_year() as i32,
             zone: zone.abbreviation,
             gmtoff: zone.offset,
             epoch: seconds,
@@ -251,10 +252,16 @@ fn broken_down<'a>(call: &mut Call<'_, 'a>, value: Computed<'a>) -> Result<Optio
     let year = year.map_or(0, |year| year.wrapping_sub(1900));
     let (wday, yday) = day_numbers(year.wrapping_add(1900), mon.wrapping_add(1), mday);
     let (sec, min, hour) = (sec.unwrap_or(0), min.unwrap_or(0), hour.unwrap_or(0));
-    let days = times::days_from_civil(i64::from(year) + 1900, i64::from(mon) + 1, i64::from(mday));
-    let civil = days * 86_400 + i64::from(hour) * 3600 + i64::from(min) * 60 + i64::from(sec);
+    let civil = Civil {
+        year: i64::from(year) + 1900,
+        month: i64::from(mon) + 1,
+        day: mday.into(),
+        hour: hour.into(),
+        minute: min.into(),
+        second: sec.into(),
+    };
     let world = call.world();
-    let epoch = times::standard_seconds(civil, |seconds| {
+    let epoch = times::standard_seconds(civil.seconds(), |seconds| {
         let zone = world.local_zone(seconds);
         (zone.offset, zone.daylight_saving)
     });

@@ -1,13 +1,11 @@
 //! Items of string lists (reference: StringTokenIterator of stl_string_utils.cpp, split_string_list of fnCall.cpp).
 
+use crate::text::space::{is_space, trim};
+
 /// Separators of the summarising functions and of sizes.
 pub(crate) const BLANK_COMMA: &[u8] = b", ";
 /// Separators of the membership functions.
 pub(crate) const WHITE_COMMA: &[u8] = b", \t\r\n";
-
-fn is_space(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte == 0x0b
-}
 
 /// The items of a list: white space around them is trimmed whatever the separators are, empty items do not count.
 pub(crate) fn trimmed<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
@@ -17,12 +15,6 @@ pub(crate) fn trimmed<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterator
 /// The items of a list without any trimming, as the library's own `stringListsIntersect` sees them.
 pub(crate) fn raw<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     list.split(|byte| separators.contains(byte)).filter(|item| !item.is_empty())
-}
-
-fn trim(item: &[u8]) -> &[u8] {
-    let start = item.iter().position(|byte| !is_space(*byte)).unwrap_or(item.len());
-    let end = item.iter().rposition(|byte| !is_space(*byte)).map_or(start, |last| last + 1);
-    &item[start..end]
 }
 
 /// `split()`: an empty piece counts only between two equal separators that are no white space, so `a, b` has two

@@ -7,9 +7,10 @@ use bstr::BString;
 use super::block::{CONTEXT, Window};
 use super::without_cr;
 use crate::ad::LineError;
-use crate::syntax::{ParseError, numbers};
+use crate::syntax::ParseError;
 use crate::text::Span;
 use crate::text::caret::LineCaret;
+use crate::text::space::is_space;
 
 /// A part of a stream that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +110,7 @@ impl AdError {
                 Self::within(text, around, *span, error.to_string(), None)
             }
             LineError::NoEquals | LineError::NoName => {
-                let start = text.iter().take_while(|byte| numbers::is_space(**byte)).count();
+                let start = text.iter().take_while(|byte| is_space(**byte)).count();
                 let span = Span::new(start, text.len());
                 Self::within(text, around, span, error.to_string(), None)
             }

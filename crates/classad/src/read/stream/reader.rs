@@ -12,7 +12,8 @@ use crate::ad::ClassAd;
 use crate::read::delimiter::banner;
 use crate::read::lines::{Found, Keep, LineOptions};
 use crate::read::memo::Memo;
-use crate::syntax::{Dialect, numbers};
+use crate::syntax::Dialect;
+use crate::text::space::is_space;
 
 mod enclosed;
 
@@ -147,7 +148,7 @@ impl<R: Read> AdReader<R> {
         let first = loop {
             match self.window.byte(at)? {
                 None => return Ok(Form::Long),
-                Some(byte) if numbers::is_space(byte) => at += 1,
+                Some(byte) if is_space(byte) => at += 1,
                 // A byte order mark, as some editors leave it.
                 Some(0xef) if at == 0 && self.window.byte(2)? == Some(0xbf) => self.window.skip(3),
                 Some(b'#') => at = self.behind_line(at)?,
@@ -158,7 +159,7 @@ impl<R: Read> AdReader<R> {
         let mut next = at + 1;
         let second = loop {
             match self.window.byte(next)? {
-                Some(byte) if numbers::is_space(byte) => next += 1,
+                Some(byte) if is_space(byte) => next += 1,
                 byte => break byte.unwrap_or(0),
             }
         };

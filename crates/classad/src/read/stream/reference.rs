@@ -13,7 +13,8 @@ use crate::ad::ClassAd;
 use crate::read::format::{json, new, xml};
 use crate::read::lines::{Keep, LineOptions};
 use crate::read::memo::Memo;
-use crate::syntax::{Dialect, ParseError, numbers};
+use crate::syntax::{Dialect, ParseError};
+use crate::text::space::is_space;
 
 /// What one call of the reference's reader yields.
 #[derive(Clone, Debug, Default)]
@@ -379,7 +380,7 @@ impl<R: Read> ReferenceReader<R> {
         loop {
             match self.window.byte(0)? {
                 None | Some(0) => return Ok(None),
-                Some(byte) if numbers::is_space(byte) => self.window.skip(1),
+                Some(byte) if is_space(byte) => self.window.skip(1),
                 Some(b'/') => match self.window.byte(1)? {
                     Some(b'/') => {
                         let (length, _) = self.window.peek_line()?.unwrap_or_default();
@@ -441,7 +442,7 @@ impl<R: Read> ReferenceReader<R> {
     fn detect(&mut self, ad: &mut ClassAd) -> io::Result<Parsed> {
         loop {
             let Some(line) = self.line()? else { return Ok(Parsed::End) };
-            let mut line = line.trim_with(|c| c.is_ascii() && numbers::is_space(c as u8)).to_vec();
+            let mut line = line.trim_with(|c| c.is_ascii() && is_space(c as u8)).to_vec();
             if self.classify(&line, false) != Line::Attribute {
                 continue;
             }

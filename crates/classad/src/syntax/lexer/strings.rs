@@ -2,8 +2,8 @@
 //! backslash is an ordinary byte unless a quote follows. A text that stands in the source as it is meant is not copied.
 
 use super::{BadToken, Kind, Lexer, unescape, unescape_json};
-use crate::syntax::numbers::is_space;
 use crate::syntax::scalar::Text;
+use crate::text::space::is_space;
 
 impl Lexer<'_> {
     /// A string or a quoted name, whose first quote is under the cursor.

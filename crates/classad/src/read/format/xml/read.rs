@@ -5,6 +5,7 @@ use crate::read::format::json;
 use crate::syntax::Dialect;
 use crate::syntax::tree::{Builder, Field, Node, NodeId};
 use crate::syntax::{Expr, lexer, numbers, times};
+use crate::text::space::is_space;
 
 /// Why a text is no ad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -120,7 +121,7 @@ impl Reader<'_> {
 
     fn token(&mut self) -> Option<Token> {
         if !self.in_string {
-            self.at += self.text[self.at..].iter().take_while(|byte| numbers::is_space(**byte)).count();
+            self.at += self.text[self.at..].iter().take_while(|byte| is_space(**byte)).count();
         }
         let start = self.at;
         if *self.text.get(start)? == b'<' {
@@ -145,14 +146,14 @@ impl Reader<'_> {
         let end = start + length + 1;
         self.at = end;
         let mut inner = &self.text[start + 1..end - 1];
-        inner = &inner[inner.iter().take_while(|byte| numbers::is_space(**byte)).count()..];
+        inner = &inner[inner.iter().take_while(|byte| is_space(**byte)).count()..];
         let mut shape = Shape::Start;
         if let Some(rest) = inner.strip_prefix(b"/") {
             (shape, inner) = (Shape::End, rest);
         } else if let Some(rest) = inner.strip_suffix(b"/") {
             (shape, inner) = (Shape::Empty, rest);
         }
-        let word = inner.iter().position(|byte| numbers::is_space(*byte)).unwrap_or(inner.len());
+        let word = inner.iter().position(|byte| is_space(*byte)).unwrap_or(inner.len());
         let tag = match &inner[..word] {
             b"classads" => Tag::Ads,
             b"c" => Tag::Ad,
@@ -458,9 +459,9 @@ fn attributes(mut text: &[u8], mut found: impl FnMut(&[u8], Option<Vec<u8>>)) {
         skipped.to_vec()
     };
     while !text.is_empty() {
-        skip(&mut text, &numbers::is_space);
-        let key = skip(&mut text, &|byte| !numbers::is_space(byte) && byte != b'=');
-        skip(&mut text, &|byte| numbers::is_space(byte) || byte == b'=');
+        skip(&mut text, &is_space);
+        let key = skip(&mut text, &|byte| !is_space(byte) && byte != b'=');
+        skip(&mut text, &|byte| is_space(byte) || byte == b'=');
         // The quote, whatever it is.
         text = text.get(1..).unwrap_or_default();
         let mut length = 0;

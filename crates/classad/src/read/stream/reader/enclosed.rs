@@ -9,8 +9,8 @@ use super::super::extent::{Brackets, Elements};
 use super::super::without_cr;
 use super::{AdReader, AdRecord};
 use crate::read::format::{json, new, xml};
-use crate::syntax::numbers;
 use crate::text::Span;
+use crate::text::space::is_space;
 
 impl<R: Read> AdReader<R> {
     /// The next ad in brackets: JSON, or the new form.
@@ -86,9 +86,9 @@ impl<R: Read> AdReader<R> {
     fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
         loop {
             match self.window.byte(0)? {
-                Some(byte) if numbers::is_space(byte) => {
+                Some(byte) if is_space(byte) => {
                     let rest = self.window.rest();
-                    let blanks = rest.iter().take_while(|byte| numbers::is_space(**byte)).count();
+                    let blanks = rest.iter().take_while(|byte| is_space(**byte)).count();
                     self.window.skip_counting(blanks);
                 }
                 Some(b'#') => self.skip_line()?,
