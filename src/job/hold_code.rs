@@ -93,7 +93,7 @@ codes! {
 
 impl HoldCode {
     /// The value of `HoldReasonCode` or `VacateReasonCode`.
-    pub fn number(self) -> i64 {
+    pub const fn number(self) -> i64 {
         self as i64
     }
 

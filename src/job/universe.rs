@@ -38,7 +38,7 @@ words! {
 
 impl Universe {
     /// The value of `JobUniverse`.
-    pub fn number(self) -> i64 {
+    pub const fn number(self) -> i64 {
         self as i64
     }
 

@@ -87,9 +87,6 @@ pub struct Route {
     pub send_tokens: Steer,
 }
 
-/// The number of the grid universe.
-const GRID: i64 = 9;
-
 /// Tells what is logged while the text of a route is looked at.
 struct Checking<'s> {
     say: &'s mut dyn FnMut(Subject, BString),
@@ -233,9 +230,10 @@ impl Route {
         let failure_rate_threshold = reader.threshold();
         let universe = match transform.envelope.universe {
             Some(universe) if universe != 0 => universe,
-            _ => reader.int("TargetUniverse").unwrap_or(GRID),
+            _ => reader.int("TargetUniverse").unwrap_or(Universe::Grid.number()),
         };
-        let grid_resource = if universe == GRID { reader.grid_resource() } else { BString::default() };
+        let grid_resource =
+            if universe == Universe::Grid.number() { reader.grid_resource() } else { BString::default() };
         if transform.envelope.requirements.is_none() && knobs.constraint.is_none() {
             return Err(RouteError::NoRequirements);
         }

@@ -6,7 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::{Knobs, Route, RouteTable};
 use crate::classad::{ClassAd, Context, Value};
 use crate::config::MacroSource;
-use crate::job::JobStatus;
+use crate::job::{JobStatus, Universe};
 use crate::quirks::Quirks;
 use crate::text::list;
 use crate::transform::{Failure, Observer, Session, Transform};
@@ -71,9 +71,6 @@ pub const NOT_SENT: [&str; 11] = [
     "AuthTokenScopes",
     "AuthTokenId",
 ];
-
-/// The number of the grid universe.
-const GRID: i64 = 9;
 
 /// How often an output name is mapped on (`MAX_REMAP_RECURSIONS`).
 const MAP_DEPTH: usize = 128;
@@ -328,7 +325,7 @@ impl Translator<'_> {
         let old = ad.get("JobUniverse").ok_or(TranslateError::NoUniverse)?;
         ad.set("JobUniverse", route.universe);
         ad.insert("Remote_JobUniverse", old);
-        if route.universe != GRID {
+        if route.universe != Universe::Grid.number() {
             return Ok(());
         }
         ad.remove("CurrentHosts");

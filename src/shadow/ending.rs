@@ -6,17 +6,11 @@ use super::event::{Ended, Why};
 use super::machine::{Action, Fate, Shadow};
 use super::queue::name_of_code;
 use crate::classad::Context;
-use crate::job::JobStatus;
+use crate::job::{HoldCode, JobStatus};
 use crate::process::Exit;
 use crate::time::Now;
 use crate::user_log::{Body, Ending, Evicted, ResourceTable, Share, Terminated, UsageTime};
 use crate::user_policy::{self, Fired};
-
-/// Reasons why a job leaves its slot (`VacateReasonCode`).
-const STARTER_SIGNALLED: i64 = 1005;
-/// An error without a hold code (`pseudo_ulog`).
-pub(super) const STARTER_ERROR: i64 = 1007;
-const NOT_FOUND: i64 = 1008;
 
 impl Shadow<'_> {
     /// The starter has ended.
@@ -63,7 +57,11 @@ impl Shadow<'_> {
                 Some(exit) if !end.asked => self.completed(now, exit, out),
                 None if !end.asked => self.lost(now, end.reason, out),
                 _ => {
-                    self.evict(now, Why::new("Unspecified job interruption", STARTER_SIGNALLED), out);
+                    self.evict(
+                        now,
+                        Why::new("Unspecified job interruption", HoldCode::JobShouldRequeue.number()),
+                        out,
+                    );
                     self.again(now, true, out);
                 }
             },
@@ -100,7 +98,7 @@ impl Shadow<'_> {
         Self::log(Body::Disconnected { reason: text.into(), startd: startd.clone(), address }, out);
         let text = BString::from("Job not found at execution machine");
         Self::log(Body::ReconnectFailed { reason: text.clone(), startd }, out);
-        self.evict(now, Why::new(text, NOT_FOUND), out);
+        self.evict(now, Why::new(text, HoldCode::ReconnectFailed.number()), out);
         self.again(now, true, out);
     }
 

@@ -3,12 +3,10 @@
 use bstr::BString;
 
 use crate::classad::ClassAd;
+use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::transfer::{Transferred, Way};
 use crate::user_policy;
-
-/// `VacateReasonCode` of a job that its schedd has vacated.
-const VACATED: i64 = 1022;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,6 +108,6 @@ pub enum Order {
 impl Order {
     /// A vacate as a schedd asks for it.
     pub fn vacate(fast: bool) -> Self {
-        Order::Vacate { why: Why::new("Job vacated by schedd", VACATED), fast }
+        Order::Vacate { why: Why::new("Job vacated by schedd", HoldCode::ScheddVacate.number()), fast }
     }
 }

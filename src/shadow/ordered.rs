@@ -5,10 +5,8 @@
 
 use super::event::Order;
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
+use crate::job::HoldCode;
 use crate::time::Now;
-
-/// `VacateReasonCode` of a job that is removed.
-const REMOVED: i64 = 1023;
 
 impl Shadow<'_> {
     /// Why an order cannot be carried out just now.
@@ -46,7 +44,9 @@ impl Shadow<'_> {
         if self.phase == Phase::Running {
             let (fate, ask) = match order {
                 Order::Hold(why) => (Fate::Failed(why), Ask::Hold),
-                Order::Remove(reason) => (Fate::RemoveEvicted { reason, code: REMOVED }, Ask::Remove),
+                Order::Remove(reason) => {
+                    (Fate::RemoveEvicted { reason, code: HoldCode::JobRemoved.number() }, Ask::Remove)
+                }
                 Order::Vacate { why, fast } => {
                     self.this_run.deaf |= fast;
                     (Fate::Vacate(why), Ask::Vacate)

@@ -17,17 +17,6 @@ use crate::user_log::Body;
 use crate::user_policy;
 use crate::world::Frozen;
 
-/// The code of a job whose Iwd cannot be entered.
-const IWD_ERROR: i64 = 14;
-/// Input above the limit when it was submitted.
-const INPUT_TOO_LARGE: i64 = 32;
-/// The job's owner is not in PrimaryUnixGroup.
-const CANNOT_SWITCH_PRIMARY_GROUP: i64 = 49;
-/// What the schedd gives no code for.
-const UNSPECIFIED: i64 = 0;
-/// SHADOW_PREPARE_JOB failed.
-const HOOK_SHADOW_PREPARE_FAILURE: i64 = 48;
-
 /// A job that came to nothing is started again after this long, doubled each time.
 const PAUSE: Duration = Duration::from_secs(1);
 /// At most this long.
@@ -62,11 +51,11 @@ impl Shadow<'_> {
                 "TransferInputSizeMB ({size}) is greater than MAX_TRANSFER_INPUT_MB ({most}) at submit time"
             );
             self.count("NumSystemHolds");
-            return self.hold(now, Why::new(reason, INPUT_TOO_LARGE), out);
+            return self.hold(now, Why::new(reason, HoldCode::MaxTransferInputSizeExceeded.number()), out);
         }
         if let Some(group) = &self.setup.no_group {
             let reason = format!("Cannot install primary group {group} from supplemental groups.");
-            return self.hold(now, Why::new(reason, CANNOT_SWITCH_PRIMARY_GROUP), out);
+            return self.hold(now, Why::new(reason, HoldCode::CannotSwitchPrimaryGroup.number()), out);
         }
         if self.ad.contains("JobMaxRetries") && !self.ad.contains("OnExitRemove") {
             let text = "JobMaxRetries alone does nothing: condor_submit makes OnExitRemove of max_retries";
@@ -105,7 +94,7 @@ impl Shadow<'_> {
             }
             Err(missing) => {
                 self.count("NumSystemHolds");
-                return self.hold(now, Why::new(missing.to_string(), UNSPECIFIED), out);
+                return self.hold(now, Why::new(missing.to_string(), HoldCode::Unspecified.number()), out);
             }
         }
         self.starts(now);
@@ -118,7 +107,11 @@ impl Shadow<'_> {
             let reason = format!("Cannot access initial working directory {iwd}: {why}");
             self.count_time(now);
             self.tell_of_transfers();
-            return self.hold(now, Why { subcode: errno, ..Why::new(reason, IWD_ERROR) }, out);
+            return self.hold(
+                now,
+                Why { subcode: errno, ..Why::new(reason, HoldCode::IwdError.number()) },
+                out,
+            );
         }
         if self.skipped(now, out) {
             return;
@@ -155,7 +148,11 @@ impl Shadow<'_> {
         if said.status < 300 {
             return self.hold(
                 now,
-                Why { reason: text, code: HOOK_SHADOW_PREPARE_FAILURE, subcode: said.status },
+                Why {
+                    reason: text,
+                    code: HoldCode::HookShadowPrepareJobFailure.number(),
+                    subcode: said.status,
+                },
                 out,
             );
         }

@@ -2,13 +2,9 @@
 
 use bstr::{BString, ByteSlice};
 
+use crate::job::HoldCode;
 use crate::transfer::url;
-
-/// Codes of transfers, before and after.
-const DOWNLOAD_FILE_ERROR: i64 = 12;
-const UPLOAD_FILE_ERROR: i64 = 13;
-const OUTPUT_ERROR: i64 = 12;
-const INPUT_ERROR: i64 = 13;
+use crate::transfer::{DOWNLOAD_FILE_ERROR, UPLOAD_FILE_ERROR};
 
 /// What is improved: the error with `Error from <slot>: ` in front, its code, and whether the job had begun to run.
 pub fn improved(text: &[u8], code: i64, began: bool, host: &str) -> (BString, i64) {
@@ -40,7 +36,10 @@ pub fn improved(text: &[u8], code: i64, began: bool, host: &str) -> (BString, i6
     let mut reason = BString::from(reason);
     reason.extend_from_slice(b". Details: ");
     reason.extend_from_slice(details(text).unwrap_or(text));
-    (reason, if input { INPUT_ERROR } else { OUTPUT_ERROR })
+    (
+        reason,
+        if input { HoldCode::TransferInputError.number() } else { HoldCode::TransferOutputError.number() },
+    )
 }
 
 /// By which protocol files could not be moved, as vacates are counted; `None` where that was not the error.

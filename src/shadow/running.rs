@@ -2,7 +2,6 @@
 
 use bstr::BString;
 
-use super::ending::STARTER_ERROR;
 use super::event::Why;
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use super::reason::{improved, protocol_of};
@@ -256,7 +255,7 @@ impl Shadow<'_> {
         let (reason, code) = improved(&text, code, self.this_run.executing.is_some(), &self.setup.host);
         self.this_run.protocol = protocol_of(&text, code);
         // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
-        let (code, subcode) = if code == 0 { (STARTER_ERROR, 0) } else { (code, subcode) };
+        let (code, subcode) = if code == 0 { (HoldCode::StarterError.number(), 0) } else { (code, subcode) };
         self.this_run.gone = Some(code);
         self.this_run.fate = Some(Fate::Failed(Why { reason, code, subcode }));
     }

@@ -6,14 +6,12 @@ use super::interface::VacateReason;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
-
-/// `condor_vacate`.
-const VACATE_COMMAND: i32 = 1010;
 
 impl ExecutionPoint {
     pub(super) fn vacate(&mut self, id: Option<&str>, fast: bool) {
-        let why = VacateReason::new("Claim vacated by the administrator", VACATE_COMMAND);
+        let why = VacateReason::new("Claim vacated by the administrator", HoldCode::StartdVacateCommand);
         let mut found = false;
         for slot in self.slots.values_mut() {
             if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) {

@@ -9,19 +9,15 @@ use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Notice, SlotKey, VacateReason};
 use super::kept::claim::{Kind, Phase};
-use super::policy::PREEMPTING_USER_PRIO;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::unfit::Unfit;
 use crate::classad::ClassAd;
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
 use crate::world::Frozen;
 
-/// A schedd has deactivated the claim.
-const CLAIM_DEACTIVATED: i32 = 1009;
-/// A schedd has released the claim.
-const RELEASE_COMMAND: i32 = 1017;
 /// Claims are refused when draining ends within so many seconds.
 const END_OF_DRAINING: i64 = 20;
 
@@ -119,7 +115,8 @@ impl ExecutionPoint {
             keys.push(child.key);
         }
         for key in keys {
-            let why = VacateReason::new("Preempted for a Priority user", PREEMPTING_USER_PRIO);
+            let why =
+                VacateReason::new("Preempted for a Priority user", HoldCode::StartdPreemptingClaimUserPrio);
             self.with_slot(key, |slot, core| {
                 slot.kill_claim(core, Some(why), "preempted for a claim of the partitionable slot");
             });
@@ -311,7 +308,7 @@ impl Slot {
         if let Some(claim) = &mut self.current {
             claim.may_reactivate &= !(how == Deactivation::JobDone && closing);
         }
-        let why = |text: &str| VacateReason::new(text, CLAIM_DEACTIVATED);
+        let why = |text: &str| VacateReason::new(text, HoldCode::ClaimDeactivated);
         let cleaning = self.activity == Activity::Cleaning;
         match how {
             Deactivation::JobDone if self.is_active() => return,
@@ -328,7 +325,7 @@ impl Slot {
             Deactivation::Graceful | Deactivation::Forcibly => {}
         }
         if closing {
-            self.release_claim(core, VacateReason::new("Claim deactivated", CLAIM_DEACTIVATED));
+            self.release_claim(core, VacateReason::new("Claim deactivated", HoldCode::ClaimDeactivated));
         }
     }
 
@@ -371,7 +368,7 @@ impl Slot {
             return;
         }
         if matches!(self.state, State::Claimed | State::Matched) {
-            let why = VacateReason::new("Schedd released the claim", RELEASE_COMMAND);
+            let why = VacateReason::new("Schedd released the claim", HoldCode::StartdReleaseCommand);
             self.kill_claim(core, Some(why), "released by its schedd");
         }
     }

@@ -8,10 +8,8 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::{Expr, Value};
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
-
-/// The vacate code of draining.
-const DRAINING: i32 = 1014;
 
 impl Slot {
     /// Counts what a job that has to leave for a drain has used in vain.
@@ -76,7 +74,7 @@ impl ExecutionPoint {
             slot.live = ad;
         }
         self.coordinate();
-        let why = VacateReason::new("Startd was draining", DRAINING);
+        let why = VacateReason::new("Startd was draining", HoldCode::StartdDraining);
         self.each_slot(|slot, core| match (slot.state, speed) {
             (State::Owner | State::Unclaimed, _) => {}
             (_, DrainSpeed::Graceful) => slot.retire(core, true, why.clone(), "draining"),
@@ -160,7 +158,7 @@ impl ExecutionPoint {
             return;
         }
         self.coordinate();
-        let why = VacateReason::new("Startd was draining", DRAINING);
+        let why = VacateReason::new("Startd was draining", HoldCode::StartdDraining);
         self.each_slot(|slot, core| {
             slot.retire(core, true, why.clone(), "the jobs from before the drain have ended");
         });

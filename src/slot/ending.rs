@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, HookRun, Shutdown, VacateReason};
 use super::single::Slot;
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
 use crate::time::Tick;
 
-/// The execution point ends.
-const SHUTDOWN: i32 = 1013;
 /// How long hooks that still run are waited for at the end, in seconds.
 const LAST_HOOKS: i64 = 5;
 
@@ -30,7 +29,7 @@ impl ExecutionPoint {
         if !self.slots.values().any(Slot::is_claimed) {
             return self.slots.values_mut().for_each(|slot| slot.set_unavailable(None));
         }
-        let why = VacateReason::new("Startd was shutdown", SHUTDOWN);
+        let why = VacateReason::new("Startd was shutdown", HoldCode::StartdShutdown);
         for slot in self.slots.values_mut() {
             slot.set_unavailable(None);
             if how == Shutdown::Fast {

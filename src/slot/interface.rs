@@ -14,7 +14,7 @@ use super::sleep_state::SleepState;
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context};
 use crate::hook::HookType;
-use crate::job::attr;
+use crate::job::{HoldCode, attr};
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -334,8 +334,8 @@ pub struct VacateReason {
 
 impl VacateReason {
     /// A reason without refinement.
-    pub fn new(text: &str, code: i32) -> Self {
-        VacateReason { text: text.to_owned(), code, subcode: 0 }
+    pub fn new(text: &str, code: HoldCode) -> Self {
+        VacateReason { text: text.to_owned(), code: code as i32, subcode: 0 }
     }
 }
 

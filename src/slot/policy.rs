@@ -7,16 +7,8 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::transition::Change;
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
-
-/// PREEMPT was found true: the code told to the job's owner.
-const PREEMPT_EXPRESSION: i32 = 1011;
-/// A claim with a higher rank waits.
-const PREEMPTING_RANK: i32 = 1018;
-/// A claim of a user with a better priority waits.
-pub(super) const PREEMPTING_USER_PRIO: i32 = 1019;
-/// WANT_HOLD.
-const HELD_BY_STARTD: i32 = 21;
 
 /// The names of an expression: for all universes, for vanilla, for VM.
 macro_rules! by_universe {
@@ -306,7 +298,10 @@ impl Slot {
                 if let Some(claim) = &mut self.current {
                     claim.preempt_was_true = true;
                 }
-                let why = VacateReason::new("PREEMPT expression evaluated to True", PREEMPT_EXPRESSION);
+                let why = VacateReason::new(
+                    "PREEMPT expression evaluated to True",
+                    HoldCode::StartdPreemptExpression,
+                );
                 return self.begin_retirement(core, false, why, reason);
             }
             Extra::BetterClaim => self.better_claim_is_reason(core),
@@ -330,9 +325,9 @@ impl Slot {
             && let Some(claim) = &mut self.current
         {
             claim.vacate_reason = Some(if by_rank {
-                VacateReason::new("Preempted for a higher Ranked job", PREEMPTING_RANK)
+                VacateReason::new("Preempted for a higher Ranked job", HoldCode::StartdPreemptingClaimRank)
             } else {
-                VacateReason::new("Preempted for a Priority user", PREEMPTING_USER_PRIO)
+                VacateReason::new("Preempted for a Priority user", HoldCode::StartdPreemptingClaimUserPrio)
             });
         }
     }
@@ -382,7 +377,7 @@ impl Slot {
                 )
             }
         };
-        Some(VacateReason { text, code: HELD_BY_STARTD, subcode: subcode.unwrap_or(0) })
+        Some(VacateReason { text, code: HoldCode::StartdHeldJob as i32, subcode: subcode.unwrap_or(0) })
     }
 
     /// Whether it is looked at every POLLING_INTERVAL (`needsPolling`).

@@ -4,10 +4,8 @@ use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, SlotKey, VacateReason};
 use super::sleep_state::SleepState;
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
-
-/// The machine hibernates (`condor_holdcodes.h`).
-const HIBERNATES: i32 = 1016;
 
 impl Core {
     /// The next look is one interval away, if there is any.
@@ -85,7 +83,7 @@ impl ExecutionPoint {
         );
         self.core.power.asleep = Some(state);
         self.refresh_all();
-        let why = VacateReason::new("Startd hibernated", HIBERNATES);
+        let why = VacateReason::new("Startd hibernated", HoldCode::StartdHibernate);
         self.each_slot(|slot, core| slot.kill_claim(core, Some(why.clone()), "the machine hibernates"));
         self.slots.values_mut().for_each(|slot| slot.set_unavailable(None));
         self.core.out.push(Action::Sleep { state, known });

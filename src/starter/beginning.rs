@@ -9,7 +9,7 @@ use super::action::{Action, CallId, File, LogEvent, Notice};
 use super::ending::{self, Deferral};
 use super::exception::EXCEPTION;
 use super::expression;
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::job_info::Refusal;
 use super::kept::phase::EndStep;
 use super::kept::phase::Phase;
@@ -21,6 +21,7 @@ use super::update_timer::Occasion;
 use crate::classad::Context;
 use crate::classad::format::long;
 use crate::hook::HookType;
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
 use crate::time::Now;
 
@@ -120,7 +121,11 @@ impl Starter<'_> {
                 out,
             );
             out.push(Action::OpenLog);
-            return self.not_started(now, StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0), out);
+            return self.not_started(
+                now,
+                StartFailure::new(reason, HoldCode::ScratchDirError.number(), 0),
+                out,
+            );
         }
         if self.setup.hooks.update.is_some() && self.fault(Moment::Environment).is_some() {
             // The log is not open yet in 25.14: the exception is told to nobody.
@@ -221,7 +226,7 @@ impl Starter<'_> {
         match self.phase {
             Phase::Preparing { call: waiting, .. } if waiting == call => {
                 let text = format!("failed to execute {} ({})", hook.name(), self.prepare_path(hook));
-                let failure = StartFailure::new(text, hold_code::HOOK_PREPARE_JOB_FAILURE, 0);
+                let failure = StartFailure::new(text, HoldCode::HookPrepareJobFailure.number(), 0);
                 self.asked.end_fast();
                 self.not_started(now, failure, out);
             }
@@ -326,7 +331,7 @@ impl Starter<'_> {
         }
         out.push(Action::Tell(Notice::HookFailed { hook: hook.name(), reason: reason.clone() }));
         self.asked.end_fast();
-        self.not_started(now, StartFailure::new(reason, hold_code::HOOK_PREPARE_JOB_FAILURE, 0), out);
+        self.not_started(now, StartFailure::new(reason, HoldCode::HookPrepareJobFailure.number(), 0), out);
     }
 
     /// DeferralTime.

@@ -9,14 +9,14 @@ use super::container::{self, ContainerState, DockerNames, docker_fits};
 use super::environment::Publication;
 use super::event::FamilyUsage;
 use super::exception::EXCEPTION;
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::kept::container::{After, Answer, Attached, Docker, Stage};
 use super::kept::job_run::{Ended, Process};
 use super::kept::phase::Phase;
 use super::machine::Starter;
 use super::process;
 use crate::classad::{ClassAd, Context, format::long};
-use crate::job::attr;
+use crate::job::{HoldCode, attr};
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -113,7 +113,8 @@ impl Starter<'_> {
         }
         self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
         out.push(Action::Tell(Notice::Warning(failure.reason())));
-        let failure = StartFailure::new("Unable to Launch Container", hold_code::INVALID_DOCKER_IMAGE, 0);
+        let failure =
+            StartFailure::new("Unable to Launch Container", HoldCode::InvalidDockerImage.number(), 0);
         self.container_failed(now, failure, out);
     }
 
@@ -138,7 +139,7 @@ impl Starter<'_> {
     /// `docker create` failed; for 25.14 that is how the job ended, which a shadow that holds it does not hear any more.
     fn create_failed(&mut self, now: Now, Answer { exit, errors, .. }: Answer<'_>, out: &mut Vec<Action>) {
         let text = errors[..errors.len().min(511)].replace("\n", " ");
-        let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
+        let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
         if let (Some(exit), true) = (exit, self.has(Quirk::DockerCreateStatus)) {
             self.run.process = Some(Process::new(0, now));
             self.hold_by_shadow(failure, out);
@@ -197,7 +198,7 @@ impl Starter<'_> {
                     "DockerProc::StartJob(): Image Architecture {machine} not compatible with this machine."
                 );
                 self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the failure is reported", out);
-                let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
+                let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
                 self.container_failed(now, failure, out);
             }
             _ => self.start_contained(now, out),
@@ -280,7 +281,7 @@ impl Starter<'_> {
         let memory = Context::new(&self.frozen(now)).my(&self.machine).int(attr::MEMORY).unwrap_or(0);
         let text = format!("Docker job has gone over memory limit of {memory} Mb");
         out.push(Action::Tell(Notice::Warning(text.clone())));
-        let failure = StartFailure::new(text, hold_code::JOB_OUT_OF_RESOURCES, 102);
+        let failure = StartFailure::new(text, HoldCode::JobOutOfResources.number(), 102);
         if self.has(Quirk::DockerEndsSilent) {
             self.run.process = None;
             self.hold_by_shadow(failure, out);
@@ -302,7 +303,7 @@ impl Starter<'_> {
         if self.has(Quirk::DockerFailureIsEviction) {
             // It is killed twice although it is gone, and counts as evicted.
             out.push(Action::Tell(Notice::NotStarted { reason: text.clone() }));
-            self.hold_by_shadow(StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, 0), out);
+            self.hold_by_shadow(StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0), out);
             let signal = super::ending::kill_signal(&self.ad, attr::HOLD_KILL_SIG, &self.frozen(now));
             self.side_call(names.remove(), out);
             self.side_call(names.kill(signal.unwrap_or(super::ending::SIGTERM)), out);
@@ -312,7 +313,7 @@ impl Starter<'_> {
             return self.all_jobs_done(now, out);
         }
         self.run.process = None;
-        let failure = StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, 0);
+        let failure = StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0);
         self.container_failed(now, failure, out);
     }
 

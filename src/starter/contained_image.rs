@@ -7,11 +7,12 @@ use bstr::ByteSlice;
 
 use super::action::{Action, Notice};
 use super::container::{self, DockerNames, Image, Pruning, parse_tags};
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::kept::container::{Answer, Docker, ImageStage, Stage};
 use super::kept::phase::Phase;
 use super::machine::Starter;
 use crate::classad::ClassAd;
+use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -113,7 +114,7 @@ impl Starter<'_> {
                 let complaint = errors.replace("\n", "");
                 let text = [b"Cannot pull image ", names.image.as_slice(), b" ", &complaint].concat();
                 self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
-                let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
+                let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
                 self.container_failed(now, failure, out);
             }
         }

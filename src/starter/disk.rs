@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::action::Action;
 use super::event::{Request, Vacate};
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::kept::job_run::DiskLimit;
 use super::machine::Starter;
 use crate::classad::{ClassAd, Context};
-use crate::job::attr;
+use crate::job::{HoldCode, attr};
 use crate::quirks::Quirk;
 use crate::time::Now;
 
@@ -50,7 +50,7 @@ impl Starter<'_> {
             "Job has exceeded allocated disk ({}). Consider increasing the value of request_disk.",
             byte_units(limit.bytes)
         );
-        let (code, subcode) = (hold_code::JOB_OUT_OF_RESOURCES, 104);
+        let (code, subcode) = (HoldCode::JobOutOfResources.number(), 104);
         self.asked.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
         self.report(StartFailure::new(text, code, subcode), out);
         self.asked.graceful_until = Some(now.tick().plus(self.setup.settings.graceful_timeout));

@@ -3,6 +3,7 @@
 use bstr::BString;
 
 use crate::config::{Origin, ValueError};
+use crate::job::HoldCode;
 
 /// A job that was not started. Without a shadow nobody is told but the event stream and the starter's user log; the codes
 /// are kept for jobs that have one.
@@ -40,7 +41,7 @@ impl StartFailure {
 
     /// A failure that 25.14 tells to nobody: bad arguments, bad environment, missing wrapper.
     pub fn silent(text: impl Into<BString>) -> Self {
-        StartFailure { silent: true, ..StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, 0) }
+        StartFailure { silent: true, ..StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0) }
     }
 
     /// One that ends 25.14 by an exception: no hold code, and JOB_EXIT is dropped (quirk `exception-drops-exit-hook`).
@@ -72,30 +73,4 @@ impl StartFailure {
     pub fn after_event(self) -> Self {
         StartFailure { after_event: true, ..self }
     }
-}
-
-/// The hold codes that the starter produces (`condor_holdcodes.h`).
-pub mod hold_code {
-    /// The job, its PreCmd or PostCmd could not be executed; the subcode is the error number.
-    pub const FAILED_TO_CREATE_PROCESS: i64 = 6;
-    /// Standard output or error could not be opened.
-    pub const UNABLE_TO_OPEN_OUTPUT: i64 = 7;
-    /// Standard input could not be opened.
-    pub const UNABLE_TO_OPEN_INPUT: i64 = 8;
-    /// A prepare hook failed; the subcode is its status.
-    pub const HOOK_PREPARE_JOB_FAILURE: i64 = 19;
-    /// The job ran out of memory; subcode 102.
-    pub const JOB_OUT_OF_RESOURCES: i64 = 34;
-    /// An image that cannot be pulled or made a container of.
-    pub const INVALID_DOCKER_IMAGE: i64 = 35;
-    /// A checkpoint could not be uploaded.
-    pub const FAILED_TO_CHECKPOINT: i64 = 36;
-    /// An image could not be tried; its subcode says that the job goes back.
-    pub const SINGULARITY_TEST_FAILED: i64 = 45;
-    /// PreCmd did not end as promised.
-    pub const PRE_SCRIPT_FAILED: i64 = 43;
-    /// PostCmd did not end as promised.
-    pub const POST_SCRIPT_FAILED: i64 = 44;
-    /// The scratch directory could not be made (a vacate code: no hold).
-    pub const SCRATCH_DIR_ERROR: i64 = 1024;
 }

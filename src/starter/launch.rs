@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::action::{Action, JobProcess, Notice};
 use super::container::{self, Runtime};
 use super::environment::Publication;
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::isolation::{self, Isolation};
 use super::kept::job_run::Process;
 use super::kept::phase::Phase;
@@ -16,13 +16,10 @@ use super::process;
 use super::settings::Moment;
 use super::update_timer::next_update;
 use crate::classad::Context;
-use crate::job::Universe;
+use crate::job::{HoldCode, Universe};
 use crate::quirks::Quirk;
 use crate::time::Now;
 use crate::world::{FileKind, World};
-
-/// `JobUniverse` of jobs below which nothing is mounted.
-const LOCAL_UNIVERSE: i64 = 12;
 
 /// What 25.14 says of mounts that PER_JOB_NAMESPACES forbids.
 const ENOSYS: i32 = 38;
@@ -71,7 +68,7 @@ impl Starter<'_> {
             self.start_docker(now, out);
             return Ok(());
         }
-        let mounts = self.mounts(&world, universe != LOCAL_UNIVERSE, out)?;
+        let mounts = self.mounts(&world, universe != Universe::Local.number(), out)?;
         // What comes after sees the job's, also if arguments or environment keep it from being started.
         self.temporary = process::temporary(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
         let encrypts = Context::new(&world).my(&self.ad).boolean("EncryptExecuteDirectory") == Some(true);
@@ -306,7 +303,7 @@ impl Starter<'_> {
         let first = failures[0].clone();
         match self.phase {
             Phase::Starting => {
-                if first.code == hold_code::FAILED_TO_CREATE_PROCESS || first.after_event {
+                if first.code == HoldCode::FailedToCreateProcess.number() || first.after_event {
                     // 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
                     self.announce(out);
                     self.note_renice();

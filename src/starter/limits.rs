@@ -14,14 +14,11 @@ use super::nvidia::nvidia_devices;
 use super::settings::groups::{HARD, LOCAL, LOW, NO_SWAP};
 use crate::classad::{Dialect, Expr};
 use crate::config::Setting;
-use crate::job::attr;
+use crate::job::{Universe, attr};
 use crate::process::GroupSpec;
 use crate::quirks::Quirk;
 
 const MIB: u64 = 1 << 20;
-
-/// `JobUniverse` of jobs that a schedd runs beside itself.
-const LOCAL_UNIVERSE: i64 = 12;
 
 /// Major number of the devices that the driver of NVIDIA makes.
 const NVIDIA: u32 = 195;
@@ -72,7 +69,7 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
         peak: knobs.peak,
         ..GroupPlan::default()
     };
-    let local = job(attr::JOB_UNIVERSE) == Some(LOCAL_UNIVERSE);
+    let local = job(attr::JOB_UNIVERSE) == Some(Universe::Local.number());
     if let Some(failure) = knobs.fault(LOCAL).filter(|_| local) {
         return GroupPlan { failure: Some(failure), ..plan };
     }

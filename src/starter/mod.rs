@@ -57,7 +57,7 @@ pub mod volume_group;
 pub use action::{Account, Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
 pub use event::{Event, FamilyUsage, Request, Vacate};
 pub use exception::EXCEPTION;
-pub use failure::{StartFailure, hold_code};
+pub use failure::StartFailure;
 pub use isolation::{INIT, Isolation, KnownBy};
 pub use java::{END_RECORD, JavaRecords, START_RECORD};
 pub use job_info::{JobInfo, Overrides, Refusal, Tokens};

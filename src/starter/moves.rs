@@ -6,11 +6,12 @@ use bstr::BString;
 
 use super::action::{Action, Notice};
 use super::ending;
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::kept::moved::Back;
 use super::kept::phase::{EndStep, Phase};
 use super::machine::Starter;
 use crate::hook::HookType;
+use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -138,7 +139,7 @@ impl Starter<'_> {
                 self.moved.back = Back::Nothing;
                 let text = "Starter failed to upload checkpoint";
                 self.asked.end_fast();
-                self.report(StartFailure::new(text, hold_code::FAILED_TO_CHECKPOINT, -1), out);
+                self.report(StartFailure::new(text, HoldCode::FailedToCheckpoint.number(), -1), out);
                 self.all_jobs_done(now, out);
             }
         }

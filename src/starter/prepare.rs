@@ -5,9 +5,9 @@
 
 use bstr::BString;
 
-use super::failure::hold_code;
 use crate::classad::{ClassAd, Dialect};
 use crate::hook::reply::{self, BadLine, PrepareReader};
+use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::world::World;
 
@@ -43,7 +43,7 @@ impl Prepared {
 
     /// The hold code of a failure; 0 sends a job with a shadow back to idle.
     pub fn hold_code(&self) -> i64 {
-        if (1..300).contains(&self.status) { hold_code::HOOK_PREPARE_JOB_FAILURE } else { 0 }
+        if (1..300).contains(&self.status) { HoldCode::HookPrepareJobFailure.number() } else { 0 }
     }
 }
 

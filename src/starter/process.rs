@@ -10,11 +10,11 @@ use bstr::{BString, ByteSlice};
 
 use super::action::{JobProcess, StandardFile};
 use super::environment::{Publication, merge_from_ad};
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::isolation::{INIT, Isolation};
 use super::job_info::{below, is_supported};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
-use crate::job::{Universe, attr};
+use crate::job::{HoldCode, Universe, attr};
 use crate::process::{Limit, LimitKind, Session};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::arguments;
@@ -375,7 +375,7 @@ pub fn execute_failed(process: &JobProcess, detail: &str, errno: i32, reason: &s
         text += " ";
     }
     text += &format!("(errno={errno}: '{reason}')");
-    StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, errno.into())
+    StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), errno.into())
 }
 
 /// The failures of the exec of PreCmd or PostCmd: the reference reports it, and then itself.
@@ -384,7 +384,7 @@ pub fn script_failed(process: &JobProcess, errno: i32, reason: &str) -> Vec<Star
     let with = if arguments.is_empty() { String::new() } else { format!(" with arguments {arguments}") };
     let text = format!("Failed to execute '{command}'{with}: {reason}");
     vec![
-        StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, errno.into()),
+        StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), errno.into()),
         StartFailure::new(format!("Create_Process({command},{arguments}, ...) failed"), 0, 0),
     ]
 }
@@ -392,9 +392,9 @@ pub fn script_failed(process: &JobProcess, errno: i32, reason: &str) -> Vec<Star
 /// The failure to open a standard file, 0 to 2.
 pub fn open_failed(name: &Path, descriptor: usize, errno: i32, reason: &str) -> StartFailure {
     let (phrase, code) = match descriptor {
-        0 => ("standard input", hold_code::UNABLE_TO_OPEN_INPUT),
-        1 => ("standard output", hold_code::UNABLE_TO_OPEN_OUTPUT),
-        _ => ("standard error", hold_code::UNABLE_TO_OPEN_OUTPUT),
+        0 => ("standard input", HoldCode::UnableToOpenInput.number()),
+        1 => ("standard output", HoldCode::UnableToOpenOutput.number()),
+        _ => ("standard error", HoldCode::UnableToOpenOutput.number()),
     };
     let text = format!("Failed to open '{}' as {phrase}: {reason} (errno {errno})", name.display());
     StartFailure::new(text, code, errno.into())

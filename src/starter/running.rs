@@ -6,7 +6,7 @@ use super::action::{Action, LogEvent, Notice};
 use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
-use super::failure::{StartFailure, hold_code};
+use super::failure::StartFailure;
 use super::kept::asked::{Fast, LastRequest, Removal};
 use super::kept::job_run::{Ended, Measuring};
 use super::kept::phase::Phase;
@@ -15,7 +15,7 @@ use super::machine::{Starter, UPDATE_JOB_INFO};
 use super::settings::Moment;
 use super::update_timer::Occasion;
 use crate::classad::{ClassAd, Value};
-use crate::job::attr;
+use crate::job::{HoldCode, attr};
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -374,7 +374,7 @@ impl Starter<'_> {
             pre.ended = Some(ended);
         }
         if self.breaks_script_promise(now, "Pre", ended.exit) {
-            let failure = self.held_by_script("Pre script failed.", hold_code::PRE_SCRIPT_FAILED);
+            let failure = self.held_by_script("Pre script failed.", HoldCode::PreScriptFailed.number());
             self.update_of_script(now, ended.exit, out);
             return self.not_started(now, failure, out);
         }
@@ -417,7 +417,7 @@ impl Starter<'_> {
         if self.breaks_script_promise(now, "Post", ended.exit) {
             self.update_of_script(now, ended.exit, out);
             self.asked.end_fast();
-            let failure = self.held_by_script("Post script failed.", hold_code::POST_SCRIPT_FAILED);
+            let failure = self.held_by_script("Post script failed.", HoldCode::PostScriptFailed.number());
             self.report(failure, out);
         }
         self.all_jobs_done(now, out);
@@ -434,7 +434,7 @@ impl Starter<'_> {
         let always = self.setup.settings.groups.always_hold;
         let (text, code, subcode) =
             match limits::out_of_memory(self.run.memory_mib, self.run.usage.max_image_kib, always) {
-                OutOfMemory::Held(text) => (text, hold_code::JOB_OUT_OF_RESOURCES, 102),
+                OutOfMemory::Held(text) => (text, HoldCode::JobOutOfResources.number(), 102),
                 OutOfMemory::OfMachine => ("Worker node is out of memory".to_owned(), 0, 0),
             };
         let held = code != 0;

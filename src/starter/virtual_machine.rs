@@ -8,13 +8,10 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 
 use crate::classad::{ClassAd, Context};
-use crate::job::attr;
+use crate::job::{Universe, attr};
 use crate::process::Identity;
 use crate::text::arguments;
 use crate::world::World;
-
-/// `JobUniverse` of jobs that are virtual machines.
-pub const VM_UNIVERSE: i64 = 13;
 
 /// The mode in which the vm gahp serves one starter (VMGAHP_STANDALONE_MODE).
 const STANDALONE: &str = "3";
@@ -34,7 +31,7 @@ pub struct VmPlace<'a> {
 /// What would be started, in lines; `None` for a job that is no virtual machine.
 pub fn describe(ad: &ClassAd, place: &VmPlace<'_>) -> Option<Vec<String>> {
     let context = || Context::new(place.world).my(ad);
-    if context().int(attr::JOB_UNIVERSE) != Some(VM_UNIVERSE) {
+    if context().int(attr::JOB_UNIVERSE) != Some(Universe::Vm.number()) {
         return None;
     }
     let mut lines = Vec::new();

@@ -4,6 +4,7 @@ use bstr::{BString, ByteSlice};
 
 use super::task::{Refused, TransferResult, Way};
 use super::url;
+use crate::job::HoldCode;
 
 /// Where it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +32,10 @@ pub struct Failure {
     pub again: bool,
 }
 
-/// Codes of transfers (`FILETRANSFER_HOLD_CODE`).
-const DOWNLOAD_FILE_ERROR: i64 = 12;
-const UPLOAD_FILE_ERROR: i64 = 13;
-/// Input or output above the limit (`CONDOR_HOLD_CODE`).
-const INPUT_TOO_LARGE: i64 = 32;
-const OUTPUT_TOO_LARGE: i64 = 33;
+/// A transfer in which this side received (`FILETRANSFER_HOLD_CODE`).
+pub const DOWNLOAD_FILE_ERROR: i64 = 12;
+/// A transfer in which it sent.
+pub const UPLOAD_FILE_ERROR: i64 = 13;
 const EPERM: i64 = 1;
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -129,8 +128,8 @@ fn sender(
     match first {
         Refused::TooLarge { path, size } => {
             let (code, which) = match way.is_input() {
-                true => (INPUT_TOO_LARGE, "upload"),
-                false => (OUTPUT_TOO_LARGE, "download"),
+                true => (HoldCode::MaxTransferInputSizeExceeded.number(), "upload"),
+                false => (HoldCode::MaxTransferOutputSizeExceeded.number(), "download"),
             };
             let (most, size) = (limit.unwrap_or(0) / MEGABYTE, size / MEGABYTE);
             let path = url::shown(path);

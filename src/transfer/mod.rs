@@ -19,7 +19,7 @@ mod transferred;
 pub mod url;
 
 pub use expand::{Item, Kind, Seen, SenderFiles, expand};
-pub use failure::{Failure, Side};
+pub use failure::{DOWNLOAD_FILE_ERROR, Failure, Side, UPLOAD_FILE_ERROR};
 pub use plugin::{Plugin, Plugins};
 pub use plugin_call::{Ended, PluginCall, PluginEnd, UrlFile};
 pub use remaps::{Cycle, MOST_REMAPS, Remaps};

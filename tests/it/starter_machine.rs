@@ -8,12 +8,13 @@ use bstr::BString;
 use htc_hooks::classad::{ClassAd, format::long};
 use htc_hooks::config::{Origin, Setting};
 use htc_hooks::hook::HookType;
+use htc_hooks::job::HoldCode;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::starter::{
     Action, Call, Event, FamilyUsage, Hooks, LogEvent, Request, Settings, Setup, StartFailure, Starter,
-    Vacate, hold_code, job_info,
+    Vacate, job_info,
 };
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
@@ -182,7 +183,7 @@ fn after_an_exception_25_14_does_not_wait_for_the_exit_hook() {
         let (mut machine, _) = begun(&world, quirks, "PostCmd = \"/no/such\"", scripts());
         drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
         drop(machine.step(NOW, ended(Exit::Code(0))));
-        let failure = StartFailure::new("no", hold_code::FAILED_TO_CREATE_PROCESS, 2);
+        let failure = StartFailure::new("no", HoldCode::FailedToCreateProcess.number(), 2);
         let out = machine.step(NOW, Event::ProcessFailed(vec![failure]));
         assert_eq!(exit_call(&out).arguments, ["evict"]);
         (machine, out)

@@ -6,12 +6,9 @@ use bstr::{BString, ByteSlice};
 
 use crate::classad::{ClassAd, Context};
 use crate::config::Config;
-use crate::job::JobId;
+use crate::job::{JobId, Universe};
 use crate::text::calendar::Civil;
 use crate::world::World;
-
-/// The scheduler universe, in which DAGs run.
-const SCHEDULER: i64 = 7;
 
 /// A date and a time of day without a year, as the tables show them.
 pub(super) fn date(seconds: i64, world: &dyn World) -> String {
@@ -102,7 +99,7 @@ impl List<'_> {
             let mut counts = [0u64; 8];
             for (_, ad) in jobs {
                 let context = Context::new(self.world).my(ad);
-                if context.int("JobUniverse") == Some(SCHEDULER) {
+                if context.int("JobUniverse") == Some(Universe::Scheduler.number()) {
                     continue;
                 }
                 counts[0] += 1;
@@ -140,7 +137,7 @@ struct Job {
 impl Job {
     fn new(id: JobId, ad: &ClassAd, world: &dyn World) -> Self {
         let context = Context::new(world).my(ad);
-        let is_dag = context.int("JobUniverse") == Some(SCHEDULER);
+        let is_dag = context.int("JobUniverse") == Some(Universe::Scheduler.number());
         let batch = context.string("JobBatchName").or_else(|| match is_dag {
             true => Some(format!("DAG: {}", id.cluster).into()),
             false if ad.contains("DAGManJobId") => {

@@ -18,7 +18,7 @@ use crate::classad::format::long;
 use crate::classad::{ClassAd, Context, System};
 use crate::config::{ValueError, View};
 use crate::hook::Knobs;
-use crate::job::{HoldCode, JobStatus, attr};
+use crate::job::{HoldCode, JobStatus, Universe, attr};
 use crate::os::{self, Reactor, clock};
 use crate::process::{Exit, Identity};
 use crate::runner::events::EventStream;
@@ -345,10 +345,9 @@ fn shadow_status(status: Option<i64>) -> u8 {
 
 /// A schedd runs nothing else itself than jobs of the local universe (`JICLocalSchedd::initJobInfo`), and mails their users.
 fn check_local(ad: &ClassAd, world: &dyn World, session: &Session) -> anyhow::Result<()> {
-    const LOCAL: i64 = 12;
     let int = |name: &str| Context::new(world).my(ad).int(name);
     match int(attr::JOB_UNIVERSE) {
-        Some(LOCAL) => {}
+        Some(number) if number == Universe::Local.number() => {}
         Some(other) => {
             let message =
                 format!("JobUniverse is {other}: a schedd itself runs jobs of the local universe (12) only");

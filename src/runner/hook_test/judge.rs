@@ -10,10 +10,10 @@ use super::case::Case;
 use super::decision::Decision;
 use super::verdict::{Verdict, prepare_failed};
 use crate::hook::{Caller, HookType};
+use crate::job::HoldCode;
 use crate::quirks::{Quirk, Quirks};
 use crate::router::HookDecision;
 use crate::slot::FetchDecision;
-use crate::starter::hold_code;
 use crate::world::World;
 
 /// Judges a call. `path` is the hook's.
@@ -89,7 +89,7 @@ fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdic
         }
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             let text = format!("failed to execute {} ({})", case.hook.name(), path.as_bstr());
-            let held = case.with_shadow.then_some((hold_code::HOOK_PREPARE_JOB_FAILURE, 0));
+            let held = case.with_shadow.then_some((HoldCode::HookPrepareJobFailure.number(), 0));
             let mut verdict =
                 prepare_failed(case, held.is_some(), false, quirks).because(format!("{text}: {reason}"));
             verdict.hold = held;

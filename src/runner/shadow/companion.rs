@@ -8,7 +8,7 @@ use crate::os::clock;
 use crate::runner::starter::{Companion, ControlCommand, Seen, UserLog};
 use crate::shadow::{Action, Ask, Event, Order, Shadow, Why};
 use crate::starter::disk::ONLY_SHADOW;
-use crate::starter::{LogEvent, Request, Vacate, hold_code};
+use crate::starter::{LogEvent, Request, Vacate};
 use crate::time::{Now, Tick};
 use crate::user_log::Body;
 use crate::world::World;
@@ -159,7 +159,7 @@ impl Companion for ShadowCompanion<'_> {
             Seen::Log(LogEvent::Continued) => Event::Continued,
             Seen::Log(LogEvent::Error { failure, critical }) => {
                 // A checkpoint that could not be uploaded leaves no word of an end (c31 o39).
-                let of_checkpoint = failure.code == hold_code::FAILED_TO_CHECKPOINT;
+                let of_checkpoint = failure.code == HoldCode::FailedToCheckpoint.number();
                 if *critical {
                     let word = if of_checkpoint { LastWord::None } else { LastWord::Lost };
                     self.run.last_word = self.run.last_word.max(word);

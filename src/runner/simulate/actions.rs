@@ -12,6 +12,7 @@ use super::summary::Lost;
 use super::timeline::Mark;
 use super::workload::Job;
 use crate::classad::ClassAd;
+use crate::job::HoldCode;
 use crate::runner::events::{Event as StreamEvent, Kind};
 use crate::runner::slot::event_of_notice;
 use crate::slot::{
@@ -20,9 +21,6 @@ use crate::slot::{
 };
 use crate::time::Tick;
 use crate::world::Frozen;
-
-/// WANT_HOLD.
-const HELD_BY_STARTD: i32 = 21;
 
 impl Simulation<'_> {
     /// Tells the machine that something has happened, and does what it asks for.
@@ -407,7 +405,7 @@ fn signalled(
     let since = this.since();
     let Some(it) = this.hosts[host].starters.get_mut(&starter) else { return };
     it.turn += 1;
-    if let Some(reason) = reason.filter(|reason| reason.code == HELD_BY_STARTD) {
+    if let Some(reason) = reason.filter(|reason| reason.code == HoldCode::StartdHeldJob as i32) {
         it.held = Some(reason.text);
     }
     let goes_on = |it: &mut Running| {

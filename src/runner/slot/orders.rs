@@ -69,6 +69,7 @@ mod tests {
     use std::io::Read;
 
     use super::*;
+    use crate::job::HoldCode;
 
     #[test]
     fn a_directory_may_have_a_long_name_and_nobody_waits_for_a_starter() {
@@ -95,7 +96,7 @@ mod tests {
         let gone = tell(&long, &said).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::ConnectionRefused);
         assert_eq!(order(StarterSignal::Kill, None), None);
-        let endless = VacateReason::new(&"x".repeat(100_000), 21);
+        let endless = VacateReason::new(&"x".repeat(100_000), HoldCode::StartdHeldJob);
         let refused = tell(&long, &order(StarterSignal::Hard, Some(&endless)).unwrap());
         assert_eq!(refused.unwrap_err().to_string(), "a request of 100053 bytes is too long");
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect, Expr};
+use crate::job::HoldCode;
 use crate::os::identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::control;
@@ -239,9 +240,6 @@ const COMMANDS: [&str; 15] = [
     "status",
 ];
 
-/// The code of a job that its user has put on hold (`condor_holdcodes.h`, UserRequest).
-const USER_REQUEST: i32 = 1;
-
 /// What is known where a request comes in.
 pub(super) struct Asked<'a> {
     /// The job ad that came with it.
@@ -316,7 +314,7 @@ impl Request {
             };
             let held = (self.command == "hold").then(|| VacateReason {
                 text: self.reason.unwrap_or_else(|| "held by command".into()),
-                code: USER_REQUEST,
+                code: HoldCode::UserRequest as i32,
                 subcode: 0,
             });
             let claims = matches!(command, ClaimCommand::Request(_));

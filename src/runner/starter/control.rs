@@ -20,12 +20,6 @@ use crate::text::similar::nearest;
 /// Who listens, as messages say it.
 const WHO: &str = "starter";
 
-/// The code of a job that its user has put on hold.
-const USER_REQUEST: i64 = HoldCode::UserRequest as u16 as i64;
-/// `VacateReasonCode` of a job that is removed, or vacated by its schedd.
-const REMOVED: i64 = 1023;
-const VACATED: i64 = 1022;
-
 /// What can be asked for.
 pub const COMMANDS: [&str; 9] =
     ["soft", "hard", "suspend", "continue", "hold", "release", "remove", "update", "status"];
@@ -144,7 +138,7 @@ impl ControlCommand {
         let subcode = order.subcode.unwrap_or(0);
         Ok(match order.command.as_str() {
             "hold" => {
-                let code = order.code.unwrap_or(USER_REQUEST);
+                let code = order.code.unwrap_or(HoldCode::UserRequest.number());
                 if !(1..1000).contains(&code) {
                     return Err(format!("{code} is no code of a hold: these are 1 to 999"));
                 }
@@ -160,7 +154,7 @@ impl ControlCommand {
                 let given = order.reason.is_some() || order.code.is_some();
                 let vacate = given.then(|| Vacate {
                     reason: order.reason.as_deref().unwrap_or("Job vacated by schedd").into(),
-                    code: order.code.unwrap_or(VACATED),
+                    code: order.code.unwrap_or(HoldCode::ScheddVacate.number()),
                     subcode,
                 });
                 ControlCommand::Vacate(vacate, word == "hard")
@@ -177,7 +171,7 @@ impl ControlCommand {
             ControlCommand::Starter(request) => request,
             ControlCommand::Hold(vacate) => Request::Hold(Some(vacate)),
             ControlCommand::Remove(reason) => {
-                Request::Remove(Some(Vacate { reason, code: REMOVED, subcode: 0 }))
+                Request::Remove(Some(Vacate { reason, code: HoldCode::JobRemoved.number(), subcode: 0 }))
             }
             ControlCommand::Vacate(vacate, false) => Request::Graceful(vacate),
             ControlCommand::Vacate(vacate, true) => Request::Fast(vacate),
@@ -215,7 +209,7 @@ mod tests {
         let own = r#"{"command": "hold", "reason": "no disk", "code": 26, "subcode": -3}"#;
         assert_eq!(read(own), hold("no disk (by user root)", 26, -3));
         assert_eq!(read(r#"{"command": "soft"}"#), Ok(ControlCommand::Vacate(None, false)));
-        let vacate = Vacate { reason: "off we go".into(), code: VACATED, subcode: 0 };
+        let vacate = Vacate { reason: "off we go".into(), code: HoldCode::ScheddVacate.number(), subcode: 0 };
         assert_eq!(
             read(r#"{"command": "hard", "reason": "off we go"}"#),
             Ok(ControlCommand::Vacate(Some(vacate), true))

@@ -22,7 +22,7 @@ use super::visa::Visa;
 use super::volume::Limited;
 use crate::classad::{ClassAd, Context};
 use crate::config::{ValueError, View};
-use crate::job::attr;
+use crate::job::{Universe, attr};
 use crate::os::{cgroup, mounts};
 use crate::process::Identity;
 use crate::quirks::Quirk;
@@ -233,7 +233,7 @@ impl<'w, 'v> Planning<'w, 'v> {
         let by_docker = of(ad, "WantDocker") || of(ad, "WantDockerImage") && of(&slot, "HasDocker");
         let universe = Context::new(self.request.world).my(ad).int(attr::JOB_UNIVERSE);
         !by_docker
-            && universe.is_some_and(|universe| universe != virtual_machine::VM_UNIVERSE)
+            && universe.is_some_and(|universe| universe != Universe::Vm.number())
             && !of(ad, "IsTransferShadow")
     }
 

@@ -12,8 +12,9 @@ use super::surroundings::Inputs;
 use super::tool::{Actor, ToolCall, Variables};
 use crate::classad::format::json::{self, Layout};
 use crate::classad::{ClassAd, Context, Dialect};
+use crate::job::HoldCode;
 use crate::process::Exit;
-use crate::starter::failure::{StartFailure, hold_code};
+use crate::starter::failure::StartFailure;
 use crate::world::World;
 
 /// How long the program may take.
@@ -32,7 +33,7 @@ pub(crate) fn sends_docker_credentials(job: &ClassAd, world: &dyn World) -> bool
 }
 
 fn failed(text: impl Into<BString>) -> StartFailure {
-    StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0)
+    StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0)
 }
 
 /// The call of the access point's program.

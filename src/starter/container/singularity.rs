@@ -10,9 +10,10 @@ use super::singularity_binds::binds;
 use super::surroundings::Inputs;
 use super::tool::{Actor, LONG, ToolCall, Variables};
 use super::version::Version;
+use crate::job::HoldCode;
 use crate::quirks::Quirk;
 use crate::starter::expression::{asks_by_name, shown};
-use crate::starter::failure::{StartFailure, hold_code};
+use crate::starter::failure::StartFailure;
 use crate::text::arguments;
 use crate::text::environment::Environment;
 
@@ -315,7 +316,7 @@ pub fn test_call(plan: &ContainerPlan) -> Option<ToolCall> {
 pub fn test_failure(output: &[u8]) -> StartFailure {
     let mut text = BString::from("Singularity test failed:");
     text.extend_from_slice(&test_line(output));
-    StartFailure::new(text, hold_code::SINGULARITY_TEST_FAILED, -1000).after_event()
+    StartFailure::new(text, HoldCode::SingularityTestFailed.number(), -1000).after_event()
 }
 
 /// The first line of at most 255 bytes, without the sequences that colour a terminal (`RemoveANSIcodes`).
