@@ -11,7 +11,7 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{Knobs, Reading, RouteTable, Router};
 use htc_hooks::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
-use htc_hooks::runner::router::{Course, Options, Point, Until, run, simulate};
+use htc_hooks::runner::router::{Options, Point, RouterSimulation, Until, run, simulate};
 use htc_hooks::runner::simulate::{Files, LeftOut, Scenario, Workload};
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
@@ -164,7 +164,7 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
         let open = &mut |_: &Path| Err(std::io::ErrorKind::NotFound.into());
         let files = Files { open, left_out: &mut |_: &str, _: LeftOut<'_>| {} };
         let jobs = Workload::new(&scenario, 0, None, &world, files).unwrap();
-        let course = Course { scenario: &scenario, jobs, start: 0, view: &view, world: &world };
+        let course = RouterSimulation { scenario: &scenario, jobs, start: 0, view: &view, world: &world };
         let totals = simulate(course, router, note, &mut |_, _| {}).unwrap();
         // What is summed up is what was seen.
         let last = points.last().unwrap();

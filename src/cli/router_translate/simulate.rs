@@ -16,7 +16,7 @@ use crate::cli::common::{
 use crate::os::RealWorld;
 use crate::router::Router;
 use crate::router::limits::throttle_text;
-use crate::runner::router::{Course, Point, Totals, simulate};
+use crate::runner::router::{Point, RouterSimulation, Totals, simulate};
 use crate::runner::simulate::Players;
 use crate::runner::simulate::times::written;
 use crate::time::Now;
@@ -75,8 +75,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             program.tell(&format!("{time:>8} {text}\n"));
         }
     };
-    let course = Course { scenario: &scenario, jobs, start, view: &view, world: &world };
-    let totals = simulate(course, router, &mut note, &mut log)
+    let simulation = RouterSimulation { scenario: &scenario, jobs, start, view: &view, world: &world };
+    let totals = simulate(simulation, router, &mut note, &mut log)
         .with_context(|| Problem::unreadable(format!("cannot play '{}'", path.display())))?;
     if let Some(path) = &arguments.svg {
         fs::write(path, svg(&points))

@@ -24,4 +24,4 @@ pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};
 pub use live::{RunError, run};
 pub use options::{Options, Until};
-pub use simulate::{Course, PlayError, Point, RoutePoint, RouteTotals, Totals, simulate};
+pub use simulate::{PlayError, Point, RoutePoint, RouteTotals, RouterSimulation, Totals, simulate};

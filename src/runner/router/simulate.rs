@@ -168,7 +168,7 @@ enum Fate {
 }
 
 /// What is played.
-pub struct Course<'a> {
+pub struct RouterSimulation<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// Its jobs, whole.
@@ -186,16 +186,16 @@ pub struct Course<'a> {
 /// # Errors
 /// It would take too long, or the reference would abort.
 pub fn simulate(
-    course: Course<'_>,
+    simulation: RouterSimulation<'_>,
     router: Router,
     note: &mut dyn FnMut(&Point),
     log: &mut dyn FnMut(u64, &str),
 ) -> Result<Totals, PlayError> {
     let period = router.knobs().polling_period.as_secs().max(1);
-    check(course.scenario, period)?;
-    let groups = course.scenario.groups.len();
+    check(simulation.scenario, period)?;
+    let groups = simulation.scenario.groups.len();
     let mut game = Game {
-        course,
+        simulation,
         router,
         queue: Memory { jobs: BTreeMap::new(), entered: 0, next: 1 },
         fates: BTreeMap::new(),
@@ -205,8 +205,8 @@ pub fn simulate(
         routed: 0,
         time: 0,
     };
-    let length = game.course.scenario.length.0 as u64;
-    let every = game.course.scenario.every.map_or(period, |every| every.0 as u64).max(1);
+    let length = game.simulation.scenario.length.0 as u64;
+    let every = game.simulation.scenario.every.map_or(period, |every| every.0 as u64).max(1);
     let mut next_note = 0;
     while game.time <= length {
         game.arrive();
@@ -234,7 +234,7 @@ struct Known {
 }
 
 struct Game<'a> {
-    course: Course<'a>,
+    simulation: RouterSimulation<'a>,
     router: Router,
     queue: Memory,
     fates: BTreeMap<(u64, JobId), Fate>,
@@ -249,21 +249,21 @@ struct Game<'a> {
 
 impl Game<'_> {
     fn now(&self) -> Now {
-        Now::at_epoch(self.course.start.saturating_add_unsigned(self.time))
+        Now::at_epoch(self.simulation.start.saturating_add_unsigned(self.time))
     }
 
     fn arrive(&mut self) {
         let now = self.now().epoch();
-        while self.course.jobs.next_at().is_some_and(|at| at <= self.time.saturating_mul(1_000_000)) {
-            let Some(job) = self.course.jobs.next_job(self.course.world) else { break };
-            let mut ad = self.course.jobs.ad(&job);
+        while self.simulation.jobs.next_at().is_some_and(|at| at <= self.time.saturating_mul(1_000_000)) {
+            let Some(job) = self.simulation.jobs.next_job(self.simulation.world) else { break };
+            let mut ad = self.simulation.jobs.ad(&job);
             if !ad.contains("Owner") {
                 ad.set("Owner", "user");
             }
             // Whatever became of it where it was taken from.
             ad.set("JobStatus", JobStatus::IDLE);
             let id = self.queue.add(ad, now);
-            let group = self.course.jobs.kind(job.kind).group as usize;
+            let group = self.simulation.jobs.kind(job.kind).group as usize;
             self.totals.came += 1;
             self.known.insert(id, Known { job, group, came: self.time, route: BString::default() });
         }
@@ -282,7 +282,7 @@ impl Game<'_> {
             match fate {
                 Fate::Starts => {
                     self.queue.set_status(id, JobStatus::RUNNING, now);
-                    let failing = u64::from(self.course.scenario.groups[known.group].fail);
+                    let failing = u64::from(self.simulation.scenario.groups[known.group].fail);
                     let tries = &mut self.tries[known.group];
                     *tries += 1;
                     // Spread evenly, so that a scenario needs no chance.
@@ -326,12 +326,12 @@ impl Game<'_> {
         let now = self.now();
         let mut events = VecDeque::from([Event::Poll]);
         while let Some(event) = events.pop_front() {
-            let frozen = Frozen { world: self.course.world, now };
+            let frozen = Frozen { world: self.simulation.world, now };
             let around = Surroundings {
                 queue: &self.queue,
                 copies: &self.queue,
-                config: Some(self.course.view),
-                knobs: self.course.view,
+                config: Some(self.simulation.view),
+                knobs: self.simulation.view,
                 world: &frozen,
             };
             for action in self.router.step(now, event, &around) {
@@ -351,7 +351,7 @@ impl Game<'_> {
 
     fn carry_out(&mut self, action: Action) -> Option<Event> {
         let now = self.now().epoch();
-        let world = self.course.world;
+        let world = self.simulation.world;
         match action {
             Action::Claim(id) => {
                 if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
@@ -405,7 +405,7 @@ impl Game<'_> {
         }
         known.route.clone_from(&route);
         let known = known.clone();
-        let waits = self.course.scenario.groups[known.group].wait.0 as u64;
+        let waits = self.simulation.scenario.groups[known.group].wait.0 as u64;
         self.fates.insert((self.time + waits, copy), Fate::Starts);
         self.known.insert(copy, known);
         self.of_route(&route).routed += 1;
@@ -413,7 +413,7 @@ impl Game<'_> {
 
     /// The router gives a source back.
     fn given_back(&mut self, id: JobId, done: bool) {
-        let world = self.course.world;
+        let world = self.simulation.world;
         let Some((_, ad)) = self.queue.jobs.get_mut(&id) else { return };
         ad.set("Managed", if done { "ScheddDone" } else { "Schedd" });
         ad.set("ManagedManager", "");
@@ -431,7 +431,7 @@ impl Game<'_> {
 
     /// How things stand.
     fn point(&self) -> Point {
-        let world = self.course.world;
+        let world = self.simulation.world;
         let waiting = self.queue.jobs.values().filter(|(_, ad)| !is_managed(ad, world)).count();
         let of = |route: &crate::router::Route, throttle: f64| {
             let (mut jobs, mut running) = (0, 0);

@@ -12,7 +12,7 @@ use crate::job::attr;
 use crate::os::ChildId;
 use crate::os::identity;
 use crate::process::Identity;
-use crate::runner::transfer::{Course, plugin_data};
+use crate::runner::transfer::{TransferSession, plugin_data};
 use crate::starter::environment::merge_from_ad;
 use crate::starter::{Moves, Refusal};
 use crate::text::environment::Environment;
@@ -48,7 +48,7 @@ pub struct FileTransfer {
 
 /// A child of a transfer.
 pub(super) struct Under {
-    pub(super) course: Course,
+    pub(super) session: TransferSession,
     pub(super) child: Option<ChildId>,
     pub(super) what: What,
     pub(super) until: Option<Tick>,

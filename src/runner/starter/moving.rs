@@ -17,7 +17,7 @@ use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, Whom, clock};
 use crate::process::{ChildSpec, Exit, Stdio};
 use crate::runner::events::full_text;
-use crate::runner::transfer::{Answer, Course, KnownPlugins, Step, catalogue};
+use crate::runner::transfer::{Answer, KnownPlugins, Step, TransferSession, catalogue};
 use crate::starter::Event;
 use crate::text::caseless;
 use crate::time::Tick;
@@ -49,9 +49,9 @@ impl Live<'_> {
                 known.own.clone_from(&file_transfer.request.plugins);
             }
         }
-        let mut course = Course::new(task, scratch, uploads, known, self.job.quirks);
-        let step = course.begin();
-        let under = Under { course, child: None, what: What::Helper, until: None, timed_out: false };
+        let mut session = TransferSession::new(task, scratch, uploads, known, self.job.quirks);
+        let step = session.begin();
+        let under = Under { session, child: None, what: What::Helper, until: None, timed_out: false };
         if let Some(file_transfer) = &mut self.job.file_transfer {
             file_transfer.running = Some(under);
         }
@@ -94,7 +94,7 @@ impl Live<'_> {
                     What::Plugin(_) => Answer::Invoked(Ended::NotExecuted(error.to_string()), None),
                 },
             };
-            step = under.course.next(answer, self.world);
+            step = under.session.next(answer, self.world);
         }
     }
 
@@ -225,7 +225,7 @@ impl Live<'_> {
                 Answer::Invoked(ended, written)
             }
         };
-        let step = under.course.next(answer, self.world);
+        let step = under.session.next(answer, self.world);
         self.take_step(step);
         true
     }

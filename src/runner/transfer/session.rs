@@ -38,7 +38,7 @@ pub enum Answer {
     Invoked(Ended, Option<Vec<u8>>),
 }
 
-/// Where a course has got to.
+/// Where a session has got to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// What goes to URLs is found out.
@@ -61,7 +61,7 @@ pub struct KnownPlugins {
 }
 
 /// One transfer.
-pub struct Course {
+pub struct TransferSession {
     task: TransferTask,
     scratch: BString,
     stage: Stage,
@@ -83,8 +83,8 @@ pub struct Course {
     done: Transferred,
 }
 
-impl Course {
-    /// A course about to begin.
+impl TransferSession {
+    /// A transfer about to begin.
     pub fn new(
         task: TransferTask,
         scratch: BString,
@@ -94,7 +94,7 @@ impl Course {
     ) -> Self {
         let KnownPlugins { configured, own, data } = known;
         let stage = if uploads { Stage::Listing } else { Stage::Copying };
-        Course {
+        TransferSession {
             done: Transferred::nothing(task.way),
             task,
             scratch,
