@@ -405,6 +405,19 @@ fn json_is_an_array_or_refused() {
 }
 
 #[test]
+fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
+    let place = Place::new("STARTD_JOB_HOOK_KEYWORD = K\n");
+    let slots = |knob: &str| {
+        let (out, err, _) = place.run(["--hooks", "--set-knob", knob]);
+        assert!(out.contains("starter"), "{knob}: {out}{err}");
+        out.lines().find(|line| line.starts_with("slot")).map(str::to_owned)
+    };
+    assert_eq!(slots("NUM_SLOTS = 2").as_deref(), Some("slot1-2: K"));
+    assert_eq!(slots("NUM_SLOTS = 0"), None);
+    assert_eq!(slots("NUM_SLOTS_TYPE_1 = -1"), None);
+}
+
+#[test]
 fn lint_of_a_file_follows_what_it_names_or_says_so() {
     let place = Place::new(
         "LOCAL_CONFIG_DIR = parts\nLOCAL_CONFIG_FILE = /bin/echo START = true |\ninclude : missing\n",
