@@ -90,7 +90,8 @@ fn readers_of_both_modes_take_turns_and_may_share_what_they_are_asked_for() {
         modes().map(|world| AdReader::new(&text[..], None).dialect(Dialect::new_syntax().mode(world.mode())));
     for _ in 0..3 {
         for (reader, expected) in readers.iter_mut().zip([("B", "A"), ("A", "B")]) {
-            let record = reader.next_part(&mut skim, AdRecord::default()).expect("memory").expect("an ad");
+            let mut record = AdRecord::default();
+            assert!(reader.next_part(&mut skim, &mut record).expect("memory"), "an ad");
             for ad in [&record.ad, &reader.whole()] {
                 assert!(ad.contains(expected.0) && !ad.contains(expected.1), "{}", ad.unparse());
             }

@@ -40,7 +40,8 @@ impl<'a, R: Read> Ads<'a, R> {
     pub(super) fn next(&mut self) -> anyhow::Result<Option<AdRecord>> {
         loop {
             let Some(mut record) = self.reader.next_ad().with_context(|| self.errors.problem())? else {
-                return self.end();
+                self.end()?;
+                return Ok(None);
             };
             if !self.tell(&mut record)? {
                 return Ok(None);
@@ -52,31 +53,25 @@ impl<'a, R: Read> Ads<'a, R> {
         }
     }
 
-    /// The next ad with what is wanted of it, if the ads are long ones; else the whole ad.
-    pub(super) fn next_part(
-        &mut self,
-        skim: &mut Skim,
-        mut used: AdRecord,
-    ) -> anyhow::Result<Option<AdRecord>> {
+    /// Reads the next ad into a record: what is wanted of it, if the ads are long ones, else the whole ad. Whether there was one.
+    pub(super) fn next_part(&mut self, skim: &mut Skim, record: &mut AdRecord) -> anyhow::Result<bool> {
         loop {
             if self.detect()? != Form::Long {
-                return self.next();
+                return Ok(self.next()?.map(|next| *record = next).is_some());
             }
-            let Some(mut record) =
-                self.reader.next_part(skim, used).with_context(|| self.errors.problem())?
-            else {
-                return self.end();
-            };
+            if !self.reader.next_part(skim, record).with_context(|| self.errors.problem())? {
+                self.end()?;
+                return Ok(false);
+            }
             let has_errors = !record.errors.is_empty();
-            if !self.tell(&mut record)? {
-                return Ok(None);
+            if !self.tell(record)? {
+                return Ok(false);
             }
             // An ad of which nothing is wanted counts, one that is all errors does not.
             if !has_errors || !self.reader.whole().is_empty() {
                 self.read += 1;
-                return Ok(Some(record));
+                return Ok(true);
             }
-            used = record;
         }
     }
 
@@ -102,11 +97,12 @@ impl<'a, R: Read> Ads<'a, R> {
         }
     }
 
-    fn end(&mut self) -> anyhow::Result<Option<AdRecord>> {
+    /// There are no more.
+    fn end(&mut self) -> anyhow::Result<()> {
         if self.kept.is_none() {
             self.errors.end(self.read)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     /// The form of the input.

@@ -121,13 +121,15 @@ impl<'a, W: Write> Results<'a, W> {
         }
         // Whole ads are made of those alone that pass the constraint and are printed as such.
         let wants_whole = self.wants_whole();
-        let mut used = AdRecord::default();
+        let mut record = AdRecord::default();
         while !self.is_full() {
-            let next = match &mut self.skim {
-                Some(skim) => ads.next_part(skim, used)?,
-                None => ads.next()?,
+            let is_there = match &mut self.skim {
+                Some(skim) => ads.next_part(skim, &mut record)?,
+                None => ads.next()?.map(|next| record = next).is_some(),
             };
-            let Some(mut record) = next else { break };
+            if !is_there {
+                break;
+            }
             if self.skim.as_ref().is_some_and(Skim::is_open) {
                 self.skim = None;
             }
@@ -158,11 +160,8 @@ impl<'a, W: Write> Results<'a, W> {
                     self.take(&record.ad, &context)?;
                 }
             }
-            if self.skim.is_some() {
-                used = record;
-            } else {
-                ads.reuse(record.ad);
-                used = AdRecord::default();
+            if self.skim.is_none() {
+                ads.reuse(std::mem::take(&mut record.ad));
             }
         }
         Ok(())

@@ -50,18 +50,17 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
     let mut jobs = Jobs::default();
     let mut reader = ReferenceReader::new(read, options.form, Delimiter::Queue);
     let mut skim = options.wanted(constraint.as_ref());
-    let mut used = ClassAd::new();
+    let mut ad = ClassAd::new();
     // What cannot be read ends the list without a word, as it does in the reference.
-    while let Ok(Some(ad)) = match &mut skim {
-        Some(skim) => reader.next_part(skim, std::mem::take(&mut used)),
-        None => reader.next_ad(),
+    while let Ok(true) = match &mut skim {
+        Some(skim) => reader.next_part(skim, &mut ad),
+        None => reader.next_ad().map(|next| next.map(|next| ad = next).is_some()),
     } {
         if !holds(constraint.as_ref(), &ad, &world) {
-            match skim {
-                Some(_) => used = ad,
-                None => reader.reuse(ad),
+            if skim.is_none() {
+                reader.reuse(std::mem::take(&mut ad));
             }
-        } else if !jobs.add(ad, &world) {
+        } else if !jobs.add(std::mem::take(&mut ad), &world) {
             session.tell("Error: Two results with the same ID.\n");
         }
     }

@@ -81,7 +81,7 @@ impl Memo {
             let start = found.used;
             let expected = self.expected();
             // Such a delimiter may begin as an attribute does; no other can.
-            let begins = |known: &&Known| !by_prefix && text[start..].starts_with(&known.beginning);
+            let begins = |known: &&Known| !by_prefix && begins(&text[start..], &known.beginning);
             let known = self.line(expected).filter(begins).map(|known| known.beginning.len());
             found.lines += 1;
             if let Some(from) = known
@@ -253,6 +253,22 @@ impl Known {
             Keep::All => Some(self.name()),
             Keep::Names(names) => names.get(self.wanted as usize).map(AttrName::as_bytes),
         }
+    }
+}
+
+/// Whether a text begins so. What is compared here is short: a call of the C library would take longer than the comparison.
+#[inline]
+fn begins(text: &[u8], beginning: &[u8]) -> bool {
+    let Some(text) = text.get(..beginning.len()) else { return false };
+    let (ones, rest) = text.as_chunks::<8>();
+    let (others, other_rest) = beginning.as_chunks::<8>();
+    let is_same = |(one, other): (&[u8; 8], &[u8; 8])| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other);
+    if !ones.iter().zip(others).all(is_same) {
+        return false;
+    }
+    match (text.last_chunk::<8>(), beginning.last_chunk::<8>()) {
+        (Some(one), Some(other)) => is_same((one, other)),
+        _ => rest.iter().zip(other_rest).all(|(one, other)| one == other),
     }
 }
 

@@ -78,12 +78,11 @@ fn filtered(read: impl Read, exact: bool) -> (Vec<Seen>, Vec<String>) {
     WANTED.into_iter().for_each(|name| skim.want(name.into()));
     let mut reader = AdReader::new(read, Some(super::Form::Long)).exact(exact);
     let (mut all, mut parts) = (Vec::new(), Vec::new());
-    let mut used = AdRecord::default();
-    while let Some(record) = reader.next_part(&mut skim, used).expect("memory") {
+    let mut record = AdRecord::default();
+    while reader.next_part(&mut skim, &mut record).expect("memory") {
         let ad = reader.whole();
         all.push(seen(&record, &ad));
         parts.push(wanted(&record.ad));
-        used = record;
     }
     (all, parts)
 }
@@ -98,7 +97,10 @@ fn parts_for_reference(
     let mut parts = Vec::new();
     loop {
         let next = match &mut skim {
-            Some(skim) => reader.next_part(skim, ClassAd::new()),
+            Some(skim) => {
+                let mut ad = ClassAd::new();
+                reader.next_part(skim, &mut ad).map(|any| any.then_some(ad))
+            }
             None => reader.next_ad(),
         };
         match next.expect("memory") {

@@ -196,9 +196,12 @@ impl<R: Read> AdReader<R> {
     }
 
     /// The next long ad with none but the attributes that are wanted; those that their values refer to become wanted
-    /// as well. Everything else is as with [`AdReader::next_ad`], except that an ad may be empty. The memory of an earlier
-    /// record is used again.
-    pub fn next_part(&mut self, skim: &mut Skim, mut record: AdRecord) -> io::Result<Option<AdRecord>> {
+    /// as well. Everything else is as with [`AdReader::next_ad`], except that an ad may be empty. It is read into a record, whose
+    /// memory is used again; whether there was one.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn next_part(&mut self, skim: &mut Skim, record: &mut AdRecord) -> io::Result<bool> {
         record.ad.clear();
         record.line = 0;
         record.banner = None;
@@ -218,21 +221,17 @@ impl<R: Read> AdReader<R> {
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
-        let record = AdRecord { ad: self.memo.begin(), ..AdRecord::default() };
-        self.next_long(None, record)
+        let mut record = AdRecord { ad: self.memo.begin(), ..AdRecord::default() };
+        Ok(self.next_long(None, &mut record)?.then_some(record))
     }
 
-    /// Reads the next long ad into an empty record: all of it, or what is wanted.
-    fn next_long(
-        &mut self,
-        mut skim: Option<&mut Skim>,
-        mut record: AdRecord,
-    ) -> io::Result<Option<AdRecord>> {
+    /// Reads the next long ad into an empty record: all of it, or what is wanted. Whether there was one.
+    fn next_long(&mut self, mut skim: Option<&mut Skim>, record: &mut AdRecord) -> io::Result<bool> {
         loop {
             if self.region == 0 {
                 self.region = self.window.whole_ads(&self.delimiter)?;
                 if self.region == 0 {
-                    return Ok(None);
+                    return Ok(false);
                 }
             }
             let text = self.window.part(0..self.region);
@@ -262,7 +261,7 @@ impl<R: Read> AdReader<R> {
                 if skim.is_none() {
                     self.memo.end(&record.ad);
                 }
-                return Ok(Some(record));
+                return Ok(true);
             }
         }
     }

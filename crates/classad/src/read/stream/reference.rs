@@ -140,12 +140,12 @@ impl<R: Read> ReferenceReader<R> {
 
     /// As [`ReferenceReader::next_ad`], but of long ads with none but the attributes that are wanted, and those that their values
     /// refer to. An ad that cannot be read so, and those of other forms, are whole; so are all where the reader turns out
-    /// to [have to know everything](Skim::is_open). The memory of an earlier ad is used again.
+    /// to [have to know everything](Skim::is_open). It is read into an ad, whose memory is used again; whether there was one.
     ///
     /// # Errors
     /// Those of the input.
-    pub fn next_part(&mut self, skim: &mut Skim, mut used: ClassAd) -> io::Result<Option<ClassAd>> {
-        used.clear();
+    pub fn next_part(&mut self, skim: &mut Skim, ad: &mut ClassAd) -> io::Result<bool> {
+        ad.clear();
         let by_lines = self.form == Some(Form::Long) && !matches!(self.delimiter, Delimiter::Prefix(_));
         while by_lines && !self.end && !skim.is_open() {
             if self.region == 0 {
@@ -154,7 +154,7 @@ impl<R: Read> ReferenceReader<R> {
             let options =
                 LineOptions { delimiter: &self.delimiter, nul: self.window.has_nul(), stops: false };
             let text = self.window.part(0..self.region);
-            let (found, complete) = skim.part(text, options, (self.dialect, false), &mut used);
+            let (found, complete) = skim.part(text, options, (self.dialect, false), ad);
             if !complete || !found.bad.is_empty() {
                 // From where it begins, so that habits are those of the whole.
                 break;
@@ -163,11 +163,11 @@ impl<R: Read> ReferenceReader<R> {
             self.region -= found.used;
             self.end = self.region == 0 && self.window.is_at_end()?;
             if found.first.is_some() {
-                return Ok(Some(used));
+                return Ok(true);
             }
         }
         self.region = 0;
-        self.next_ad()
+        Ok(self.next_ad()?.map(|whole| *ad = whole).is_some())
     }
 
     /// Takes back an ad that is done with: its memory becomes that of the next.

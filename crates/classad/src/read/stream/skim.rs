@@ -15,7 +15,8 @@ use crate::syntax::{AttrName, Dialect, Expr, mentions};
 /// let wanted = Expr::parse(b"Cpus > 1").unwrap();
 /// let mut skim = Skim::of([&wanted]).expect("it looks at what it names, and at nothing else");
 /// let mut reader = AdReader::new(&text[..], None);
-/// let record = reader.next_part(&mut skim, AdRecord::default()).unwrap().unwrap();
+/// let mut record = AdRecord::default();
+/// assert!(reader.next_part(&mut skim, &mut record).unwrap());
 /// assert!(Context::new(&System).my(&record.ad).holds(&wanted));
 /// assert!(!record.ad.contains("Memory") && reader.whole().contains("Memory"));
 /// ```
