@@ -1,6 +1,8 @@
 //! Cases that are asked of a program under a condor tool's name, each in an empty directory of its own.
 
-use std::fs;
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -142,16 +144,55 @@ struct ProgramCase {
 struct Place {
     directory: tempfile::TempDir,
     /// Keeps the link's directory alive, which is not that of the case: nothing is to be found there.
-    _links: tempfile::TempDir,
+    links: tempfile::TempDir,
     link: PathBuf,
+    program: PathBuf,
+    /// Standard input; it has no name.
+    stdin: File,
+}
+
+thread_local! {
+    /// The place of this thread's last case, empty again: to make and remove one takes as long as many a program.
+    static EMPTY: Cell<Option<Place>> = const { Cell::new(None) };
 }
 
 impl Place {
-    fn new(program: &Path, tool: &str) -> std::io::Result<Self> {
-        let links = tempfile::tempdir()?;
-        let link = links.path().join(tool);
-        symlink(program.canonicalize()?, &link)?;
-        Ok(Self { directory: tempfile::tempdir()?, _links: links, link })
+    /// An empty place where this program has that name.
+    fn take(program: &Path, tool: &str) -> std::io::Result<Self> {
+        let mut place = match EMPTY.take() {
+            Some(place) => place,
+            None => Self {
+                directory: tempfile::tempdir()?,
+                links: tempfile::tempdir()?,
+                link: PathBuf::new(),
+                program: PathBuf::new(),
+                stdin: tempfile::tempfile()?,
+            },
+        };
+        if place.program != program || !place.link.ends_with(tool) {
+            if place.link.is_symlink() {
+                fs::remove_file(&place.link)?;
+            }
+            place.link = place.links.path().join(tool);
+            symlink(program.canonicalize()?, &place.link)?;
+            place.program = program.to_owned();
+        }
+        Ok(place)
+    }
+
+    /// Leaves it to the next case as that one expects it; one that cannot be emptied, or that is in use, is another's no more.
+    fn give_back(self) -> std::io::Result<()> {
+        for entry in fs::read_dir(self.directory.path())? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            } else {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        self.stdin.set_len(0)?;
+        EMPTY.set(Some(self));
+        Ok(())
     }
 
     fn insert(&self, text: &[u8]) -> Vec<u8> {
@@ -173,7 +214,7 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn os(bytes: Vec<u8>) -> std::ffi::OsString {
+fn os(bytes: Vec<u8>) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)
 }
 
@@ -184,14 +225,20 @@ impl Case for ProgramCase {
 
     fn ask(&self) -> Verdict {
         let asked = self.record.argv.iter().map(Text::shown).collect::<Vec<_>>().join(" ");
-        let answered = Place::new(&self.program, self.tool.name)
+        let answered = Place::take(&self.program, self.tool.name)
             .and_then(|place| Ok((self.answer(&place)?, place)))
             .map_err(|error| error.to_string());
         let (what, wanted, got, said) = match answered {
-            Ok((Some(output), place)) => match self.compare(&output, &place) {
-                None => return Verdict::Passed,
-                Some((what, wanted, got)) => (what, wanted, got, shown(&place.remove(&output.stderr))),
-            },
+            Ok((Some(output), place)) => {
+                let differs = self.compare(&output, &place);
+                let said = shown(&place.remove(&output.stderr));
+                // What cannot be emptied goes with the place, and the next case gets another.
+                let _ = place.give_back();
+                match differs {
+                    None => return Verdict::Passed,
+                    Some((what, wanted, got)) => (what, wanted, got, said),
+                }
+            }
             Ok((None, _)) => ("hangs".to_owned(), self.record.stdout.shown(), String::new(), String::new()),
             Err(error) => ("cannot be asked".to_owned(), String::new(), error, String::new()),
         };
@@ -253,24 +300,35 @@ impl ProgramCase {
                 None => environment.push((name.clone(), value.0.clone())),
             }
         }
-        // The order of variables counts, and the standard library sorts them: env(1) keeps it.
-        let mut command = Command::new("/usr/bin/env");
-        command.arg("-i");
-        for (name, value) in environment {
-            command.arg(os([name.as_bytes(), b"=", &place.insert(&value)].concat()));
-        }
-        command.arg(&place.link).args(record.argv.iter().map(|word| os(place.insert(&word.0))));
+        let environment: Vec<(String, OsString)> =
+            environment.into_iter().map(|(name, value)| (name, os(place.insert(&value)))).collect();
+        // The order of a case's own variables counts, and the standard library sorts them: env(1) keeps it.
+        let mut command = if record.env.0.is_sorted_by_key(|(name, _)| name.as_bytes()) {
+            let mut command = Command::new(&place.link);
+            command.env_clear().envs(environment);
+            command
+        } else {
+            let mut command = Command::new("/usr/bin/env");
+            command.arg("-i");
+            for (name, value) in environment {
+                command.arg(os([name.as_bytes(), b"=", value.as_encoded_bytes()].concat()));
+            }
+            command.arg(&place.link);
+            command
+        };
+        command.args(record.argv.iter().map(|word| os(place.insert(&word.0))));
         command.current_dir(home).stdin(self.stdin(place)?).stdout(Stdio::piped()).stderr(Stdio::piped());
         run(command)
     }
 
     fn stdin(&self, place: &Place) -> std::io::Result<Stdio> {
-        let mut file = tempfile::tempfile()?;
+        let mut file = &place.stdin;
+        file.rewind()?;
         if let Some(text) = &self.record.stdin {
             file.write_all(&place.insert(&text.0))?;
             file.rewind()?;
         }
-        Ok(file.into())
+        Ok(file.try_clone()?.into())
     }
 
     /// What differs, and both answers.
