@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::children::write_executable;
+use crate::children::{flood, write_executable};
 use crate::hook_test::{program, run, text, told};
 
 /// The types of hooks, in its words.
@@ -353,7 +353,8 @@ fn a_flood_takes_no_memory_and_leaves_no_file() {
     let home = tempfile::tempdir().unwrap();
     let temporary = home.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    write_executable(&home.path().join("h"), b"#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' y\n");
+    let script = format!("#!/bin/sh\n{}\n", flood(&home.path().join("part"), 8));
+    write_executable(&home.path().join("h"), script.as_bytes());
     for kind in HOOKS.into_iter().chain(["startd-cron", "schedd-cron"]) {
         let mut child = Command::new(&program)
             .args([kind, "./h", "--quiet"])
