@@ -16,7 +16,7 @@ pub const RECORDED: [(&str, u32, &str); 3] =
     [("condor", 64, "/home/condor"), ("alice", 1501, "/home/alice"), ("bob", 1502, "/home/bob")];
 
 /// Host name inside.
-const HOST: &str = "htcreplay";
+pub const HOST: &str = "htcreplay";
 
 /// By its path: who looks for a program on the PATH of its child copies the memory of this process first.
 const UNSHARE: &str = "/usr/bin/unshare";

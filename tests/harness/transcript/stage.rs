@@ -12,6 +12,8 @@ use super::scenario::{LayoutEntry, Scenario};
 
 /// The recorder that stands where hooks and jobs are expected.
 const RECORDER: &str = include_str!("recorder.c");
+/// Runs a program in namespaces of its own.
+const APART: &str = include_str!("apart.c");
 
 /// A directory in which one scenario runs: `local` is LOCAL_DIR, `records` what our recorder wrote.
 pub struct Stage {
@@ -153,24 +155,37 @@ impl Stage {
         write(path, text)
     }
 
-    /// Puts the recorder there; it is compiled once.
+    /// Puts our programs in C there; they are compiled once.
     fn compile(&self) -> Result<()> {
-        static COMPILED: OnceLock<Result<Vec<u8>>> = OnceLock::new();
-        let program = self.top.path().join("recorder");
-        let compiled = COMPILED.get_or_init(|| {
-            let source = self.top.path().join("recorder.c");
-            write(&source, RECORDER.as_bytes())?;
-            let output = Command::new("cc")
-                .args(["-O1", "-w", "-o"])
-                .args([&program, &source])
-                .output()
-                .map_err(|error| format!("cc (the recorder is written in C): {error}"))?;
-            match output.status.success() {
-                true => read(&program),
-                false => Err(format!("cc: {}", String::from_utf8_lossy(&output.stderr))),
-            }
-        });
-        write(&program, compiled.as_ref().map_err(String::clone)?)
+        static COMPILED: OnceLock<Result<[Vec<u8>; 2]>> = OnceLock::new();
+        let compiled = COMPILED
+            .get_or_init(|| Ok([self.compiled("recorder", RECORDER)?, self.compiled("apart", APART)?]))
+            .as_ref()
+            .map_err(String::clone)?;
+        for (name, bytes) in ["recorder", "apart"].into_iter().zip(compiled) {
+            write(&self.top.path().join(name), bytes)?;
+        }
+        mode(&self.apart(), 0o755)
+    }
+
+    fn compiled(&self, name: &str, text: &str) -> Result<Vec<u8>> {
+        let program = self.top.path().join(name);
+        let source = self.top.path().join(format!("{name}.c"));
+        write(&source, text.as_bytes())?;
+        let output = Command::new("cc")
+            .args(["-O1", "-w", "-o"])
+            .args([&program, &source])
+            .output()
+            .map_err(|error| format!("cc (the {name} is written in C): {error}"))?;
+        match output.status.success() {
+            true => read(&program),
+            false => Err(format!("cc: {}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
+    /// `apart TOP HOST UMASK FROM TO PROGRAM [WORD...]`, which becomes the program.
+    pub fn apart(&self) -> PathBuf {
+        self.top.path().join("apart")
     }
 
     /// A copy of the recorder.

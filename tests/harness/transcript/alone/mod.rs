@@ -14,10 +14,11 @@ pub mod pool;
 mod slot_ad;
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::accounts::Accounts;
+use super::accounts::{self, Accounts};
 use super::exceptions::Exceptions;
 use super::findings::Findings;
 use super::not_done::{List, passes};
@@ -160,11 +161,8 @@ fn one(
         .map_err(|error| format!("programs.real: {error}"))?;
     let program = if case.in_iwd { own } else { starter };
     // The directories for temporary files were empty where the recordings were made, and jobs list them.
-    let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none /tmp && mount -t tmpfs none /var/tmp && \
-                  mount -t tmpfs -o mode=1777 none /dev/shm && \
-                  umask \"$0\" && shift 2 && exec \"$@\"";
-    let mut command = accounts.command(fixture.stage.top(), Path::new("/bin/sh"), None);
-    command.args(["-c", script, case.umask.as_deref().unwrap_or("0022")]);
+    let mut command = Command::new(fixture.stage.apart());
+    command.arg(fixture.stage.top()).args([accounts::HOST, case.umask.as_deref().unwrap_or("0022")]);
     command.args([&options.programs, &programs, &program]);
     command.env_clear().envs(family.environment());
     command.env("CONDOR_CONFIG", fixture.stage.local.join("condor_config"));
