@@ -18,12 +18,9 @@ pub(crate) fn is_alive(pid: i32) -> bool {
     htc_hooks::os::process_table::read(pid).is_some_and(|process| !process.is_zombie())
 }
 
-/// The line of a script that prints a MiB without a newline, doubled so many times, out of a small file at this path: making up as
-/// many bytes would take longer than reading them.
-pub(crate) fn flood(file: &Path, doublings: usize) -> String {
-    std::fs::write(file, vec![b'y'; 1 << 20]).unwrap();
-    format!(
-        "set -- '{}'; for one in $(seq {doublings}); do set -- \"$@\" \"$@\"; done; cat \"$@\"",
-        file.display()
-    )
+/// The line of a script that prints so many bytes without a newline, out of a small file at this path: making them up would take
+/// longer than reading them.
+pub(crate) fn flood(file: &Path, bytes: usize) -> String {
+    std::fs::write(file, vec![b'y'; bytes / 32]).unwrap();
+    format!("set -- '{}'; for one in 1 2 3 4 5; do set -- \"$@\" \"$@\"; done; cat \"$@\"", file.display())
 }

@@ -353,7 +353,7 @@ fn a_flood_takes_no_memory_and_leaves_no_file() {
     let home = tempfile::tempdir().unwrap();
     let temporary = home.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    let script = format!("#!/bin/sh\n{}\n", flood(&home.path().join("part"), 8));
+    let script = format!("#!/bin/sh\n{}\n", flood(&home.path().join("part"), 200_000_000));
     write_executable(&home.path().join("h"), script.as_bytes());
     for kind in HOOKS.into_iter().chain(["startd-cron", "schedd-cron"]) {
         let mut child = Command::new(&program)

@@ -93,10 +93,7 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     let at = home.path().canonicalize().unwrap().display().to_string();
     let path = home.path().join("hooks/fetch");
     let fetch = std::fs::read_to_string(&path).unwrap();
-    write_executable(
-        &path,
-        fetch.replace("\"$(dirname \"$0\")/../queue\"", &format!("{at}/queue")).as_bytes(),
-    );
+    write_executable(&path, fetch.replace("\"${0%/*}/../queue\"", &format!("{at}/queue")).as_bytes());
     let config = std::fs::read_to_string(home.path().join("condor_config")).unwrap();
     std::fs::write(home.path().join("condor_config"), config.replace("$(CONFIG_ROOT)", &at)).unwrap();
     let waiting = || std::fs::read_dir(home.path().join("queue/new")).unwrap().count();
@@ -113,7 +110,7 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     assert!(said.contains("cannot be called on a copy") && said.contains("--in-place"), "{said}");
     // One that finds its way back is caught at its first job.
     let (parent, last) = at.rsplit_once('/').unwrap();
-    let back = fetch.replace("\"$(dirname \"$0\")/../queue\"", &format!("{parent}/./{last}/queue"));
+    let back = fetch.replace("\"${0%/*}/../queue\"", &format!("{parent}/./{last}/queue"));
     write_executable(&path, back.as_bytes());
     std::fs::write(home.path().join("condor_config"), &config).unwrap();
     let (said, status) = drive(home.path(), &[]).unwrap();
@@ -187,8 +184,8 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
     let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
     let exit = |end: &str| EXIT.replace("echo ended >\"done/$id\"", end);
     let no_reply = "#!/bin/sh\ncat >/dev/null\n";
-    let logged = "#!/bin/sh\ncat >>\"$(dirname \"$0\")/../queue/log\"\n";
-    let back = "#!/bin/sh\nid=$(sed -n 's/^ClusterId = //p')\ncd \"$(dirname \"$0\")/../queue\"\n\
+    let logged = "#!/bin/sh\ncat >>\"${0%/*}/../queue/log\"\n";
+    let back = "#!/bin/sh\nid=$(sed -n 's/^ClusterId = //p')\ncd \"${0%/*}/../queue\"\n\
         [ $1 = accept ] || mv taken/$id new/$id\n";
     let careless = "cat all >all.$$ 2>/dev/null; echo \"$id ended\" >>all.$$; sleep 0.02; mv all.$$ all";
     for (what, fetch, exit, reply, finding) in [

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::children::write_executable;
 
 /// Takes the end of a job down, or gives it back.
-pub(crate) const EXIT: &str = "#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\nid=$(sed -n 's/^ClusterId = //p')\n\
+pub(crate) const EXIT: &str = "#!/bin/sh\ncd \"${0%/*}/../queue\"\nid=$(sed -n 's/^ClusterId = //p')\n\
     rm -f \"taken/$id\"\nif [ \"$1\" = exit ]; then echo ended >\"done/$id\"; exit; fi\n\
     printf 'ClusterId = %s\\nProcId = 0\\nCmd = \"/bin/true\"\\n' \"$id\" >\"tmp.$id\" && mv \"tmp.$id\" \"new/$id\"\n";
 
@@ -19,7 +19,7 @@ pub(crate) fn queue(home: &Path, take: &str) {
         let ad = format!("ClusterId = {number}\nProcId = 0\nCmd = \"/bin/true\"\n");
         std::fs::write(home.join(format!("queue/new/{number}")), ad).unwrap();
     }
-    let fetch = format!("#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\ncat >/dev/null\n{take}\n");
+    let fetch = format!("#!/bin/sh\ncd \"${{0%/*}}/../queue\"\ncat >/dev/null\n{take}\n");
     write_executable(&home.join("hooks/fetch"), fetch.as_bytes());
     write_executable(&home.join("hooks/exit"), EXIT.as_bytes());
     let config = "STARTD_JOB_HOOK_KEYWORD = Q\nQ_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/fetch\n\

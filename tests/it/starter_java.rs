@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use crate::place::Place;
 
@@ -46,6 +47,19 @@ public class Job {
 }
 "#;
 
+/// Both as the compiler makes them, once for all tests.
+static CLASSES: LazyLock<[(&str, Vec<u8>); 2]> = LazyLock::new(|| {
+    let made = tempfile::tempdir().unwrap();
+    let mut compiler = Command::new("/usr/bin/javac");
+    for (name, text) in [("CondorJavaWrapper.java", WRAPPER), ("Job.java", JOB)] {
+        fs::write(made.path().join(name), text).unwrap();
+        compiler.arg(name);
+    }
+    let output = compiler.current_dir(made.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    ["CondorJavaWrapper.class", "Job.class"].map(|name| (name, fs::read(made.path().join(name)).unwrap()))
+});
+
 /// A place whose LIB has the wrapper; nothing where java or its compiler is missing.
 fn place() -> Option<Place> {
     let there = |name: &str| Path::new("/usr/bin").join(name).exists();
@@ -55,12 +69,8 @@ fn place() -> Option<Place> {
     }
     let place = Place::new();
     fs::create_dir(place.path("lib")).unwrap();
-    for (name, text) in [("CondorJavaWrapper", WRAPPER), ("Job", JOB)] {
-        let source = place.path(&format!("lib/{name}.java"));
-        fs::write(&source, text).unwrap();
-        let made =
-            Command::new("/usr/bin/javac").arg("-d").arg(place.path("lib")).arg(&source).output().unwrap();
-        assert!(made.status.success(), "{made:?}");
+    for (name, class) in CLASSES.iter() {
+        fs::write(place.path("lib").join(name), class).unwrap();
     }
     let lib = place.path("lib").display().to_string();
     Some(

@@ -143,7 +143,7 @@ fn a_cron_job_that_floods_a_gigabyte_takes_no_memory() {
     };
     let before = peak();
     let place = tempfile::tempdir().unwrap();
-    script(&flood(&place.path().join("part"), 10), LONG, |ran| {
+    script(&flood(&place.path().join("part"), 1 << 30), LONG, |ran| {
         assert_eq!((ran.exit, ran.published), (Some(Exit::Code(0)), 0));
         assert!(ran.bad_lines > 10);
     });

@@ -212,7 +212,7 @@ fn a_hook_that_stops_itself() {
 fn a_hook_that_floods_a_gigabyte() {
     let before = peak_kib();
     let place = tempfile::tempdir().unwrap();
-    script(&flood(&place.path().join("part"), 10), FLOOD);
+    script(&flood(&place.path().join("part"), 1 << 30), FLOOD);
     let grown = peak_kib().saturating_sub(before);
     assert!(grown < 64 * 1024, "memory grew by {grown} KiB");
 }
