@@ -59,7 +59,7 @@ pub enum IfError {
         /// What is wrong with it.
         reason: ConditionError,
     },
-    /// More than [`MAX_IFS`] open at once.
+    /// More than `MAX_IFS` open at once.
     #[error("if nesting too deep!")]
     TooDeep,
     /// `else`, `elif` or `endif` without an `if`.

@@ -69,7 +69,7 @@ pub enum ExpandErrorKind {
     TooDeep,
     /// The result grew beyond [`MAX_LENGTH`].
     TooLong,
-    /// More than [`MAX_REPLACEMENTS`] references were replaced.
+    /// More than `MAX_REPLACEMENTS` references were replaced.
     TooMany,
 }
 
@@ -154,7 +154,7 @@ pub(crate) struct Expander<'a> {
 /// Expands every reference of `text` as ordinary values are expanded. Failing functions report and go on.
 ///
 /// # Errors
-/// An expansion that would not end, or not within [`MAX_LENGTH`] and [`MAX_REPLACEMENTS`].
+/// An expansion that would not end, or not within [`MAX_LENGTH`] and `MAX_REPLACEMENTS`.
 pub fn expand(
     text: &[u8],
     source: &dyn MacroSource,

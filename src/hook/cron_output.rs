@@ -108,7 +108,7 @@ impl CronOutput {
         self.separator.clear();
     }
 
-    /// Whether the block has grown past [`LONGEST_BLOCK`], so that lines are dropped; true once for each block.
+    /// Whether the block has grown past `LONGEST_BLOCK`, so that lines are dropped; true once for each block.
     pub fn has_overflown(&mut self) -> bool {
         self.queued > LONGEST_BLOCK && !std::mem::replace(&mut self.told_long, true)
     }

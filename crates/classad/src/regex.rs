@@ -3,7 +3,7 @@
 //! `regexp()` and its relatives, patterns of transforms and map files all come here. The safe crate hides compile
 //! options and match options that the reference uses, therefore this file speaks to the library itself; it is one of
 //! the few files that may. No match takes more than ten million steps (the library's own limit, which the reference
-//! keeps) nor more than [`HEAP_KIB`] of memory: a pattern that explodes is an error, never a hang.
+//! keeps) nor more than `HEAP_KIB` of memory: a pattern that explodes is an error, never a hang.
 
 #![allow(unsafe_code)]
 

@@ -186,7 +186,7 @@ fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
 /// Splits a V2 quoted text.
 ///
 /// # Errors
-/// Those of [`v2_quoted_to_raw`] and [`parse_v2_raw`]; spans are those of the quoted text.
+/// Those of `v2_quoted_to_raw` and [`parse_v2_raw`]; spans are those of the quoted text.
 pub fn parse_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     parse_v2_raw(&v2_quoted_to_raw(text)?).map_err(|error| error_in_quoted(error, text))
 }

@@ -204,7 +204,7 @@ impl Environment {
     /// Adds a text that is V2 quoted if it begins with a double quote, else V1: `STARTER_JOB_ENVIRONMENT`.
     ///
     /// # Errors
-    /// Those of [`Environment::merge_v2_quoted`] and [`Environment::merge_v1`].
+    /// Those of `Environment::merge_v2_quoted` and [`Environment::merge_v1`].
     pub fn merge_v1_raw_or_v2_quoted(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
         if arguments::is_v2_quoted(text) { self.merge_v2_quoted(text) } else { self.merge_v1(text, None) }
     }
