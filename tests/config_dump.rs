@@ -415,6 +415,10 @@ fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
     assert_eq!(slots("NUM_SLOTS = 2").as_deref(), Some("slot1-2: K"));
     assert_eq!(slots("NUM_SLOTS = 0"), None);
     assert_eq!(slots("NUM_SLOTS_TYPE_1 = -1"), None);
+    // With what is no number no startd starts, and that is said.
+    let (out, err, status) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = x"]);
+    assert!(err.contains("no startd starts") && err.contains("NUM_SLOTS"), "{err}");
+    assert!(status == 1 && !out.contains("slot1") && out.contains("starter"), "{status} {out}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
         return templates_of(templates, &request, session);
     }
     if cli.show.hooks {
-        return hooks_of(&cli, &world);
+        return hooks_of(&cli, &world, session);
     }
     let is_plain =
         !(request.trace || request.expand_text.is_some() || request.write.is_some() || request.sources)
@@ -103,7 +103,7 @@ fn templates_of(templates: &[OsString], request: &Request, session: &Session) ->
     Ok(status)
 }
 
-fn hooks_of(cli: &Cli, world: &dyn World) -> anyhow::Result<Status> {
+fn hooks_of(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
     let local_name = BString::from(cli.who.local_name.as_bytes());
     let mut secrets = redact::Secrets::default();
     let mut learn = |config: &Config| {
@@ -113,7 +113,10 @@ fn hooks_of(cli: &Cli, world: &dyn World) -> anyhow::Result<Status> {
     };
     let report = hook_report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
         .map_err(|error| problem(&error))?;
-    let any_refused = report.any_refused();
+    if let Some(error) = &report.no_slots {
+        session.warn(&format!("no startd starts with this configuration, no slots are told of: {error}"));
+    }
+    let any_refused = report.any_refused() || report.no_slots.is_some();
     let text = match cli.output.wants_json() {
         true => cli.output.rows(&report.records())?.unwrap_or_default(),
         false => hooks::text(&report, Painter::stdout(cli.output.color)),

@@ -9,7 +9,7 @@ use crate::config::{Config, ConfigError, LoadOptions, View, Who};
 use crate::hook::keyword::{self, Lookup};
 use crate::hook::{Caller, HookType, path_check};
 use crate::quirks::Quirks;
-use crate::slot::slots_asked_for;
+use crate::slot::{ConfigureError, slots_asked_for};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -67,6 +67,8 @@ pub struct HookReport {
     pub callers: Vec<CallerKeyword>,
     /// The hooks of all of them.
     pub hooks: Vec<HookRow>,
+    /// Why no startd starts with this configuration, and there are no slots.
+    pub no_slots: Option<ConfigureError>,
     /// Keywords with hooks that no knob names.
     pub unused_keywords: Vec<String>,
 }
@@ -98,7 +100,11 @@ pub fn hook_report(
     let quirks = Quirks::default();
 
     let startd = load("STARTD")?;
-    for group in slot_groups(&startd, world) {
+    let groups = slot_groups(&startd, world).unwrap_or_else(|error| {
+        report.no_slots = Some(error);
+        Vec::new()
+    });
+    for group in groups {
         let view = startd.for_slot(Some(group.slot_type), world);
         let lookup = keyword::startd(&group.first, None, &view, quirks);
         report.add(&group.label, Caller::Startd, &lookup, &view);
@@ -137,10 +143,10 @@ struct SlotGroup {
 }
 
 /// The slots that a startd with this configuration makes, those alike together.
-fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> {
+fn slot_groups(config: &Config, world: &dyn World) -> Result<Vec<SlotGroup>, ConfigureError> {
     let mut groups: Vec<(SlotGroup, Option<BString>)> = Vec::new();
     let mut slot = 0;
-    for (slot_type, count, prefix) in slots_asked_for(config.view(world), world.machine().cpus.into()) {
+    for (slot_type, count, prefix) in slots_asked_for(config.view(world), world.machine().cpus.into())? {
         for _ in 0..count.min(MAX_SLOTS) {
             slot += 1;
             let id = format!("{prefix}{slot}");
@@ -154,7 +160,7 @@ fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> {
             }
         }
     }
-    groups.into_iter().map(|(group, _)| group).collect()
+    Ok(groups.into_iter().map(|(group, _)| group).collect())
 }
 
 impl HookReport {
@@ -201,7 +207,7 @@ impl HookReport {
 
     /// The report for programs: one record a caller with its hooks, one for each keyword that nobody uses.
     pub fn records(self) -> Vec<CallerRecord> {
-        let HookReport { callers, mut hooks, unused_keywords } = self;
+        let HookReport { callers, mut hooks, unused_keywords, .. } = self;
         let mut records = Vec::new();
         for CallerKeyword { caller, keyword, story } in callers {
             let (own, others) = hooks.into_iter().partition(|row: &HookRow| row.caller == caller);

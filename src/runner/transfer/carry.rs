@@ -39,7 +39,7 @@ struct Carrier<'a> {
     reader: Option<Identity>,
     writer: Option<Identity>,
     remaps: Remaps,
-    carried: TransferResult,
+    result: TransferResult,
     /// Standard files, which are not counted among what is stored.
     standard: Vec<BString>,
     /// The directory that a rule had made last: many files go to one.
@@ -54,7 +54,7 @@ impl<'a> Carrier<'a> {
             reader,
             writer,
             remaps: task.rules(),
-            carried: TransferResult::default(),
+            result: TransferResult::default(),
             standard,
             made: None,
         }
@@ -62,7 +62,7 @@ impl<'a> Carrier<'a> {
 
     fn carry(mut self) -> io::Result<TransferResult> {
         let (items, unread) = acting_as(self.reader.as_ref(), || expand(self.task, &Disk))?;
-        self.carried.unread = unread;
+        self.result.unread = unread;
         if self.task.makes_target && !self.task.only_urls {
             let target = path(&self.task.target);
             if let Err(error) = self.make(&target)? {
@@ -72,29 +72,29 @@ impl<'a> Carrier<'a> {
         for item in &items {
             if item.is_from_url() {
                 let local = join(&self.task.target, &item.name());
-                self.carried.urls.push((item.source.clone(), local));
+                self.result.urls.push((item.source.clone(), local));
             } else if let Some(to) = &item.to_url {
                 let is_directory = item.seen.is_some_and(|seen| seen.kind == Kind::Directory);
                 if !is_directory {
                     let local = self.task.path_of(&item.source);
-                    self.carried.urls.push((to.clone(), local));
+                    self.result.urls.push((to.clone(), local));
                 }
             } else if !self.task.only_urls {
                 self.item(item)?;
             }
         }
-        Ok(self.carried)
+        Ok(self.result)
     }
 
     fn item(&mut self, item: &Item) -> io::Result<()> {
         let executable = self.task.executable.as_ref().filter(|(source, _)| *source == item.source);
         let name = executable.map_or_else(|| item.name(), |(_, name)| name.clone());
         let target = self.target(&name)?;
-        self.carried.files += 1;
+        self.result.files += 1;
         let refused = match item.seen {
             Some(seen) if seen.kind == Kind::Directory && !seen.link => {
-                self.carried.bytes += OF_DIRECTORY;
-                self.carried.directories += 1;
+                self.result.bytes += OF_DIRECTORY;
+                self.result.directories += 1;
                 if let Some(target) = &target {
                     let made = acting_as(self.writer.as_ref(), || {
                         self.check(false, target).and_then(|()| make_directory(target, seen.mode))
@@ -113,10 +113,10 @@ impl<'a> Carrier<'a> {
         };
         match refused {
             Some(refused) => {
-                self.carried.unsent += 1;
-                self.carried.first_unsent.get_or_insert(refused);
+                self.result.unsent += 1;
+                self.result.first_unsent.get_or_insert(refused);
             }
-            None if !name.contains(&b'/') && !self.standard.contains(&name) => self.carried.stored.push(name),
+            None if !name.contains(&b'/') && !self.standard.contains(&name) => self.result.stored.push(name),
             None => {}
         }
         Ok(())
@@ -156,7 +156,7 @@ impl<'a> Carrier<'a> {
                 return Ok(Some(Refused::Reading { path, errno, link }));
             }
         };
-        let left = self.task.limit.map(|limit| limit.saturating_sub(self.carried.bytes));
+        let left = self.task.limit.map(|limit| limit.saturating_sub(self.result.bytes));
         let bytes = left.map_or(source.size, |left| left.min(source.size));
         let mut copied = bytes;
         if let Some((target, mut made)) = made {
@@ -170,7 +170,7 @@ impl<'a> Carrier<'a> {
             }
             acting_as(self.writer.as_ref(), || made.give_mode(mode))?;
         }
-        self.carried.bytes += copied;
+        self.result.bytes += copied;
         Ok((bytes < source.size).then_some(Refused::TooLarge { path, size: source.size }))
     }
 
@@ -230,7 +230,7 @@ impl<'a> Carrier<'a> {
     }
 
     fn unstored(&mut self, refused: Refused) {
-        self.carried.unstored.get_or_insert(refused);
+        self.result.unstored.get_or_insert(refused);
     }
 }
 

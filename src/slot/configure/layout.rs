@@ -111,11 +111,14 @@ fn counts(knobs: &Knobs<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureErro
 }
 
 /// The types of slots that a configuration asks for on a machine with so many processors: number, count, and what their names begin with.
-pub fn slots_asked_for(view: View<'_>, cpus: i64) -> Vec<(u32, u32, String)> {
+///
+/// # Errors
+/// NUM_SLOTS is no number, with which no startd starts.
+pub fn slots_asked_for(view: View<'_>, cpus: i64) -> Result<Vec<(u32, u32, String)>, ConfigureError> {
     let warnings = RefCell::default();
     let knobs = Knobs::new(view, &warnings, Quirks::None);
-    let counts = counts(&knobs, cpus).unwrap_or_default();
-    counts.into_iter().map(|(id, count)| (id, count, prefix(&knobs, id))).collect()
+    let counts = counts(&knobs, cpus)?;
+    Ok(counts.into_iter().map(|(id, count)| (id, count, prefix(&knobs, id))).collect())
 }
 
 /// What the names of slots of a type begin with.
