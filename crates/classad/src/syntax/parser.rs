@@ -110,6 +110,20 @@ thread_local! {
 /// Nodes that a spare workbench may have room for.
 const SPARE_NODES: usize = 4096;
 
+/// The one guard of depth: reads a part so many levels further down. After a failure nothing more is read. A macro, since a closure
+/// would not be inlined where it is read at each operand.
+macro_rules! deeper {
+    ($parser:ident, $levels:literal, $part:expr) => {{
+        $parser.depth += $levels;
+        if $parser.depth > MAX_DEPTH {
+            return Err($parser.error(ParseErrorKind::TooDeep, OPERAND));
+        }
+        let node = $part?;
+        $parser.depth -= $levels;
+        node
+    }};
+}
+
 /// What goes through the descent is small, so the error is boxed.
 pub(crate) type Parsed<T> = Result<T, Box<ParseError>>;
 
@@ -196,15 +210,6 @@ impl<'s, 'w> Parser<'s, 'w> {
         self.workbench.builder.push(node)
     }
 
-    #[inline(always)]
-    fn enter(&mut self, levels: u32) -> Parsed<()> {
-        self.depth += levels;
-        if self.depth > MAX_DEPTH {
-            return Err(self.error(ParseErrorKind::TooDeep, OPERAND));
-        }
-        Ok(())
-    }
-
     #[inline]
     fn expect(&mut self, kind: Kind, expected: &'static str) -> Parsed<()> {
         if self.kind() != kind {
@@ -216,15 +221,12 @@ impl<'s, 'w> Parser<'s, 'w> {
 
     /// An expression.
     pub(crate) fn expression(&mut self) -> Parsed<NodeId> {
-        self.enter(1)?;
-        let left = self.unary()?;
-        let left = self.binary(left, 1)?;
-        self.conditional = self.kind() == Kind::Question;
-        if self.conditional {
-            return self.branches(left);
-        }
-        self.depth -= 1;
-        Ok(left)
+        Ok(deeper!(self, 1, {
+            let left = self.unary()?;
+            let left = self.binary(left, 1)?;
+            self.conditional = self.kind() == Kind::Question;
+            if self.conditional { self.branches(left) } else { Ok(left) }
+        }))
     }
 
     /// The two branches of a conditional.
@@ -233,7 +235,6 @@ impl<'s, 'w> Parser<'s, 'w> {
         let yes = self.expression()?;
         self.expect(Kind::Colon, "an operator or `:`")?;
         let no = self.expression()?;
-        self.depth -= 1;
         self.conditional = true;
         let branches = self.workbench.builder.link(&[yes, no]);
         Ok(self.push(Node::Ternary { condition, branches }))
@@ -261,11 +262,13 @@ impl<'s, 'w> Parser<'s, 'w> {
         if matches!(self.kind(), Kind::Minus | Kind::Plus | Kind::BitNot | Kind::Not) {
             return self.signed();
         }
-        // A level for the sign that is not there, and one for the operand.
-        self.enter(2)?;
-        let operand = self.operand()?;
-        self.depth -= 2;
-        Ok(operand)
+        self.unsigned()
+    }
+
+    /// An operand without signs: a level for the sign that is not there, and one for the operand.
+    #[inline(always)]
+    fn unsigned(&mut self) -> Parsed<NodeId> {
+        Ok(deeper!(self, 2, self.operand()))
     }
 
     #[inline(never)]
@@ -275,17 +278,12 @@ impl<'s, 'w> Parser<'s, 'w> {
             Kind::Plus => UnaryOp::Plus,
             Kind::BitNot => UnaryOp::BitNot,
             Kind::Not => UnaryOp::Not,
-            _ => {
-                self.enter(2)?;
-                let operand = self.operand()?;
-                self.depth -= 2;
-                return Ok(operand);
-            }
+            _ => return self.unsigned(),
         };
-        self.enter(1)?;
-        self.lexer.advance();
-        let operand = self.signed()?;
-        self.depth -= 1;
+        let operand = deeper!(self, 1, {
+            self.lexer.advance();
+            self.signed()
+        });
         Ok(self.push(Node::Unary(op, operand)))
     }
 
@@ -315,9 +313,7 @@ impl<'s, 'w> Parser<'s, 'w> {
                 }
                 Kind::Elvis => {
                     self.lexer.advance();
-                    self.enter(1)?;
-                    let right = self.operand()?;
-                    self.depth -= 1;
+                    let right = deeper!(self, 1, self.operand());
                     self.push(Node::Binary(BinaryOp::Elvis, left, right))
                 }
                 _ => return Ok(left),
