@@ -53,6 +53,10 @@ const CLASSAD_OUTSIDE: &str = "crates/classad/src/outside.rs";
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "process::Command", "SystemTime::now", "Instant::now", "env::var", "thread::"];
 
+/// What changes the whole process under the feet of its other threads: only `os` may name it, for programs that begin.
+const WHOLE_PROCESS: &[&str] =
+    &["stat::umask", "libc::umask", "set_current_dir", "env::set_var", "env::remove_var"];
+
 /// What only `cli` may name.
 const PROGRAM_ONLY: &[&str] = &[
     "println!",
@@ -241,6 +245,9 @@ fn violations(path: &str, source: &str) -> Vec<String> {
         if code.trim() == "use super::*;" && !path.ends_with("/tests.rs") {
             say(number, "'use super::*' hides what is used; name it".to_owned());
         }
+        if let Some(name) = WHOLE_PROCESS.iter().find(|name| room != "os" && code.contains(**name)) {
+            say(number, format!("'{name}' changes the whole process"));
+        }
         if let Some(name) = PROGRAM_ONLY.iter().find(|name| room != "cli" && code.contains(**name)) {
             say(number, format!("only 'cli' may name '{name}'"));
         }
@@ -347,6 +354,7 @@ fn the_rules_notice_what_they_forbid() {
         ("src/os/a.rs", "use super::*;"),
         ("src/os/a.rs", "println!(\"\");"),
         ("src/runner/a.rs", "use anyhow::Result;"),
+        ("src/runner/a.rs", "nix::sys::stat::umask(mask);"),
         ("src/unheard/a.rs", ""),
         ("crates/classad/src/a.rs", "use htc_hooks::text;"),
         ("crates/classad/src/a.rs", "let x = std::time::SystemTime::now();"),

@@ -1,10 +1,10 @@
 //! Scratch directories made and handed to an account, and files put into place whole.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -102,6 +102,23 @@ impl Directory {
     }
 }
 
+/// Makes a directory and those above it that are missing, each with this mode, whatever the umask; a directory that is there is
+/// given the mode.
+///
+/// # Errors
+/// Those of `mkdir` and `chmod`; EEXIST for what is no directory.
+pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
+    let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.is_dir();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    for directory in missing.into_iter().rev() {
+        match fs::DirBuilder::new().mode(mode).create(directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
+            made => made.and_then(|()| fs::set_permissions(directory, Permissions::from_mode(mode)))?,
+        }
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
 /// Opens a file if it is a regular one, or none yet. What is something else is not even opened, so that nobody is waited for
 /// and no device is woken.
 ///
@@ -167,6 +184,22 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn directories_are_made_with_exactly_their_mode_and_no_other_is_changed() {
+        let home = tempfile::tempdir().unwrap();
+        let before = mode(home.path());
+        let deep = home.path().join("a/b");
+        make_directories(&deep, 0o1777).unwrap();
+        assert_eq!([mode(home.path()), mode(&home.path().join("a")), mode(&deep)], [before, 0o1777, 0o1777]);
+        // One that is there gets the mode, those above it do not.
+        make_directories(&deep, 0o700).unwrap();
+        assert_eq!([mode(&home.path().join("a")), mode(&deep)], [0o1777, 0o700]);
+        let file = home.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert_eq!(make_directories(&file, 0o700).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(make_directories(&file.join("c"), 0o700).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 
 use bstr::{BStr, BString, ByteSlice};
+use nix::sys::stat::Mode;
 use nix::unistd::{Gid, Uid, User};
 
 use super::thread_ids as thread;
@@ -40,6 +41,12 @@ pub fn umask() -> u32 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap_or_default();
     u32::from_str_radix(mask.trim(), 8).unwrap_or(0o022)
+}
+
+/// Takes a umask for all files that this process makes from now on. It is the whole process's, of all its threads: a matter of
+/// programs, when they begin.
+pub fn take_umask(mask: u32) {
+    nix::sys::stat::umask(Mode::from_bits_truncate(mask));
 }
 
 /// The account with all its groups, as a child takes it on.

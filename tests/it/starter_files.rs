@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use htc_hooks::os::process_table;
@@ -199,4 +199,30 @@ fn a_link_in_the_scratch_directory_is_removed_and_not_what_it_leads_to() {
     ));
     assert_eq!((ran.status, ran.left.len()), (0, 0), "{}", ran.told);
     assert_eq!(fs::read_to_string(place.path("outside/file")).unwrap(), "keep");
+}
+
+#[test]
+fn files_of_a_job_have_the_modes_of_daemons_whatever_the_umask_of_the_caller() {
+    let place = Place::new();
+    let starter = place.command();
+    let mut caller = Command::new("/bin/sh");
+    caller
+        .args(["-c", "umask 077; exec \"$@\"", "sh"])
+        .arg(starter.get_program())
+        .args(starter.get_args())
+        .env_clear()
+        .envs(starter.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(starter.get_current_dir().unwrap())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = caller.spawn().unwrap();
+    let ad = place.whole(&format!("{}\nOut = \"out\"\nStarterUserLog = \"log\"", shell("echo x; : > made")));
+    child.stdin.take().unwrap().write_all(ad.as_bytes()).unwrap();
+    let ran = place.finish(child);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    for name in ["log", "out", "made"] {
+        let mode = fs::metadata(place.path("iwd").join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "{name}");
+    }
 }

@@ -21,7 +21,7 @@ use crate::classad::format::long;
 use crate::classad::{self, ClassAd, Dialect};
 use crate::config::View;
 use crate::job::attr;
-use crate::os::Reactor;
+use crate::os::{Reactor, identity};
 use crate::process::Exit;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
@@ -101,6 +101,8 @@ impl Run<'_> {
             fallback_execute: std::env::temp_dir(),
             skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
         };
+        // The job's log and ads have the modes that daemons give them, whatever the caller's umask is.
+        identity::take_umask(0o022);
         let status = if with == With::Nobody || job.dry_run {
             match plan(request(ad), &view) {
                 Ok(planned) => self.carry_out(planned, &world, &mut stream, session)?,

@@ -140,13 +140,7 @@ pub(super) fn open_failures(
         let waits = errno == nix::libc::ENXIO && at > 0;
         (!waits).then(|| process::open_failed(path, at, errno, &strerror(errno)))
     };
-    acting_as(identity, || {
-        // The mask that the job's own opens have.
-        let mask = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
-        let failures = (0..3).filter_map(attempt).collect();
-        nix::sys::stat::umask(mask);
-        failures
-    })
+    acting_as(identity, || (0..3).filter_map(attempt).collect())
 }
 
 /// Whether an output is a link to nothing: the reference creates no file through a link (`safe_open_wrapper`; c06 048).

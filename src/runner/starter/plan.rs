@@ -48,14 +48,13 @@ pub struct Plan<'w> {
     pub held: Option<Vacate>,
 }
 
-/// Makes the plan. The process's file mask becomes that of all daemons, whatever the caller's is: the job's log and ads,
-/// which are written later, have its modes.
+/// Makes the plan. The job's log and ads, which are written later, have the modes that the umask of this process leaves them: a
+/// program that stands for a daemon takes that of daemons before ([`crate::os::identity::take_umask`]).
 ///
 /// # Errors
 /// A knob that is no number or truth value where it has to be one. For a job that a slot has accepted that is a refusal,
 /// which the machine knows.
 pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, ValueError> {
-    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let mut planning = Planning::begin(request, view)?;
     let credentials = planning.find_credentials();
     let held = planning.held.take();

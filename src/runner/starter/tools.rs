@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use nix::fcntl::OFlag;
 use super::child;
 use super::docker_socket::DockerWatch;
 use super::live::{Live, Tool};
+use crate::os::files::make_directories;
 use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, clock, strerror};
 use crate::process::{ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
@@ -154,13 +155,7 @@ impl Live<'_> {
     }
 
     pub(super) fn make_directory(&mut self, path: &Path, mode: u32) {
-        let make = || {
-            let mask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
-            let made = fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-            let made = made.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)));
-            nix::sys::stat::umask(mask);
-            made
-        };
+        let make = || make_directories(path, mode);
         let made = acting_as(self.job.identity.as_ref(), make).flatten();
         if let Err(error) = made {
             self.warn(format!("cannot make '{}' for the container: {error}", path.display()));
@@ -235,11 +230,7 @@ fn open_file(path: &Path, at: usize, truncate: bool, identity: Option<&Identity>
         options.custom_flags(if truncate { OFlag::O_TRUNC.bits() } else { 0 }).open(path)
     };
     acting_as(identity, || {
-        let mask = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
-        let opened =
-            open(truncate && at > 0).or_else(|error| if truncate { open(false) } else { Err(error) });
-        nix::sys::stat::umask(mask);
-        opened
+        open(truncate && at > 0).or_else(|error| if truncate { open(false) } else { Err(error) })
     })?
 }
 
