@@ -45,6 +45,15 @@ impl Settings {
     }
 }
 
+/// The mode of scratch directories.
+fn scratch_mode(word: Option<BString>) -> u32 {
+    match word {
+        Some(word) if word.eq_ignore_ascii_case(b"group") => 0o750,
+        Some(word) if word.eq_ignore_ascii_case(b"world") => 0o755,
+        _ => 0o700,
+    }
+}
+
 /// The knobs, and what becomes of wrong ones.
 struct Knobs<'a> {
     view: &'a View<'a>,
@@ -59,10 +68,7 @@ impl Knobs<'_> {
         let text = |name: &str| -> Result<Option<BString>, ValueError> {
             Ok(view.string(name)?.map(|setting| setting.value))
         };
-        let update_interval =
-            self.seconds("STARTER_UPDATE_INTERVAL", Some(1), Moment::Updates, default.update_interval)?;
-        let initial = default.initial_update_interval;
-        let initial = self.seconds("STARTER_INITIAL_UPDATE_INTERVAL", None, Moment::Updates, initial)?;
+        let [update_interval, initial] = self.updates(&default)?;
         let (quantum, window) = default.statistics_window;
         let truth = |name: &str, moment: Moment, default: bool| self.truth(name, moment, default);
         Ok(Settings {
@@ -77,11 +83,7 @@ impl Knobs<'_> {
                 Moment::Removal,
                 default.remove_delay,
             )?,
-            scratch_mode: match text("JOB_EXECDIR_PERMISSIONS")? {
-                Some(word) if word.eq_ignore_ascii_case(b"group") => 0o750,
-                Some(word) if word.eq_ignore_ascii_case(b"world") => 0o755,
-                _ => 0o700,
-            },
+            scratch_mode: scratch_mode(text("JOB_EXECDIR_PERMISSIONS")?),
             initial_update_interval: initial.min(update_interval),
             update_interval,
             // Set to nothing there is none.
@@ -101,11 +103,7 @@ impl Knobs<'_> {
             thread_variables: text("STARTER_NUM_THREADS_ENV_VARS")?.unwrap_or_default(),
             ports: self.ports()?,
             mount_under_scratch: text("MOUNT_UNDER_SCRATCH")?.unwrap_or_default(),
-            encrypts: self.kept(
-                view.crufty("ENCRYPT_EXECUTE_DIRECTORY").map(|set| set.is_some_and(|setting| setting.value)),
-                Moment::Encryption,
-                false,
-            )?,
+            encrypts: self.encrypts()?,
             private_shm: truth("MOUNT_PRIVATE_DEV_SHM", Moment::Child, default.private_shm)?,
             process_groups: truth("USE_PROCESS_GROUPS", Moment::Child, default.process_groups)?,
             allow_scripts: view.string("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
@@ -119,11 +117,7 @@ impl Knobs<'_> {
             isolation: self.isolation()?,
             containers: ContainerKnobs::read(view)?,
             java: JavaKnobs::read(view)?,
-            nvidia: match view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
-                // Read only for a slot that has GPUs, which no fetched job's has.
-                Err(_) if self.late.is_some() => default.nvidia,
-                set => set?.map_or(default.nvidia, |setting| setting.value),
-            },
+            nvidia: self.nvidia(default.nvidia)?,
             assigned: machine.map(|machine| assigned(view, machine, world)).unwrap_or_default(),
             graceful_timeout: self.seconds(
                 "SHUTDOWN_GRACEFUL_TIMEOUT",
@@ -134,6 +128,27 @@ impl Knobs<'_> {
             )?,
             faults: Vec::new(),
         })
+    }
+
+    /// How often the job's queue is told of it, and when first.
+    fn updates(&self, default: &Settings) -> Result<[Duration; 2], ValueError> {
+        let seconds =
+            |name: &str, least: Option<i64>, default| self.seconds(name, least, Moment::Updates, default);
+        let interval = seconds("STARTER_UPDATE_INTERVAL", Some(1), default.update_interval)?;
+        Ok([interval, seconds("STARTER_INITIAL_UPDATE_INTERVAL", None, default.initial_update_interval)?])
+    }
+
+    fn encrypts(&self) -> Result<bool, ValueError> {
+        let set = self.view.crufty("ENCRYPT_EXECUTE_DIRECTORY");
+        self.kept(set.map(|set| set.is_some_and(|setting| setting.value)), Moment::Encryption, false)
+    }
+
+    fn nvidia(&self, default: bool) -> Result<bool, ValueError> {
+        match self.view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
+            // Read only for a slot that has GPUs, which no fetched job's has.
+            Err(_) if self.late.is_some() => Ok(default),
+            set => Ok(set?.map_or(default, |setting| setting.value)),
+        }
     }
 
     /// Knobs whose subject is not ours, and whose bad values end 25.14 all the same.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::lint::Finding;
 use crate::config::lint::usage::Use;
 use crate::config::redact;
-use crate::config::story::{Comes, Defined, Story};
+use crate::config::story::{self, Comes, Defined, Stepped, Story};
 
 /// A value as it is shown: masked where that is wanted.
 struct Shown<'a> {
@@ -248,6 +248,19 @@ struct Step {
     origin: String,
 }
 
+/// Who reads a value, and why nobody does, or what was probably meant.
+fn read_by(usage: &Use) -> (&'static str, Option<String>) {
+    match usage {
+        Use::Read => ("daemons", None),
+        Use::ReferredTo => ("other values", None),
+        Use::Mentioned(file) => ("scripts", Some(format!("{file} mentions it"))),
+        Use::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.why, unread.fix))),
+        Use::Removed(instead) => ("nobody", Some((*instead).to_owned())),
+        Use::Misspelled(near) => ("nobody", Some(format!("did you mean {near}?"))),
+        Use::Own => ("nobody", None),
+    }
+}
+
 /// The story for programs.
 pub(super) fn record(story: &Story, findings: &[Finding], redacting: bool) -> Record {
     let shown = Shown { name: story.name.as_ref(), redacting };
@@ -257,15 +270,19 @@ pub(super) fn record(story: &Story, findings: &[Finding], redacting: bool) -> Re
         raw: shown.text(&told.raw),
         included_from: told.included_from.iter().map(|(file, line)| (text(file), *line)).collect(),
     };
-    let (read_by, note) = match &story.usage {
-        Use::Read => ("daemons", None),
-        Use::ReferredTo => ("other values", None),
-        Use::Mentioned(file) => ("scripts", Some(format!("{file} mentions it"))),
-        Use::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.why, unread.fix))),
-        Use::Removed(instead) => ("nobody", Some((*instead).to_owned())),
-        Use::Misspelled(near) => ("nobody", Some(format!("did you mean {near}?"))),
-        Use::Own => ("nobody", None),
+    let left_out = |one: &story::LeftOut| LeftOut {
+        place: text(&one.place),
+        raw: shown.text(&one.raw),
+        condition: text(&one.condition.0),
+        condition_line: one.condition.1,
     };
+    let step = |step: &Stepped| Step {
+        depth: step.depth,
+        reference: text(&step.reference),
+        value: shown.text(&step.value),
+        origin: step.origin.clone(),
+    };
+    let (read_by, note) = read_by(&story.usage);
     let entered = story.entered.as_ref();
     let (value, error) = match &story.value {
         Some(Ok(value)) => (Some(shown.text(value)), None),
@@ -289,30 +306,12 @@ pub(super) fn record(story: &Story, findings: &[Finding], redacting: bool) -> Re
             .collect(),
         definitions: story.definitions.iter().map(definition).collect(),
         in_vain: story.in_vain.iter().map(definition).collect(),
-        left_out: story
-            .left_out
-            .iter()
-            .map(|one| LeftOut {
-                place: text(&one.place),
-                raw: shown.text(&one.raw),
-                condition: text(&one.condition.0),
-                condition_line: one.condition.1,
-            })
-            .collect(),
+        left_out: story.left_out.iter().map(left_out).collect(),
         meaning: story.meaning,
         default: entered.map(|entered| shown.text(&entered.default)).filter(|default| !default.is_empty()),
         kind: entered.map(|entered| entered.kind),
         range: entered.and_then(|entered| entered.range.as_ref()).map(|(min, max)| [text(min), text(max)]),
-        steps: story
-            .steps
-            .iter()
-            .map(|step| Step {
-                depth: step.depth,
-                reference: text(&step.reference),
-                value: shown.text(&step.value),
-                origin: step.origin.clone(),
-            })
-            .collect(),
+        steps: story.steps.iter().map(step).collect(),
         messages: story.messages.iter().map(|message| text(message)).collect(),
         value,
         error,

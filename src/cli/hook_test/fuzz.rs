@@ -3,8 +3,9 @@
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
-use super::options::{One, Shared};
+use super::options::{AdOptions, CallOptions, One, Shared};
 use crate::classad::format::long;
 use crate::cli::common::{Painter, Progress, Session, Status};
 use crate::hook::HookType;
@@ -76,78 +77,97 @@ pub(super) fn run(
 
 /// What else the command line needs to make the same call.
 fn options(case: &Case, setup: &Setup, cli: &Shared, one: &One) -> String {
-    let (ads, call) = (&one.ads, &one.call);
-    let mut words: Vec<Vec<u8>> = Vec::new();
-    let mut add = |words_of: &[&[u8]]| words.extend(words_of.iter().map(|word| word.to_vec()));
+    let mut words = Words::default();
     if one.hook.is_some() {
-        add(&[&setup.path]);
-        case.words(setup.quirks).iter().for_each(|word| add(&[word]));
+        words.add(&[&setup.path]);
+        case.words(setup.quirks).iter().for_each(|word| words.add(&[word]));
     }
-    let path = |path: &std::path::Path| {
-        std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string().into_vec()
-    };
-    let subject_is_slot = case.hook == HookType::FetchWork;
-    let subject_is_routed = matches!(case.hook, HookType::RouterUpdateJobInfo | HookType::JobCleanup);
-    if let Some(file) = ads.slot_ads.as_ref().filter(|_| !subject_is_slot) {
-        add(&[b"--slot-ads", &path(file)]);
-    }
-    if let Some(kind) = ads.sample_slot.as_ref().filter(|_| !subject_is_slot) {
-        add(&[b"--sample-slot", kind.as_bytes()]);
-    }
-    if let Some(file) = ads.routed_ads.as_ref().filter(|_| !subject_is_routed) {
-        add(&[b"--routed-ads", &path(file)]);
-    }
-    for (option, lines) in [("--set-slot", &ads.set_slot), ("--set-routed", &ads.set_routed)] {
-        lines.iter().for_each(|line| add(&[option.as_bytes(), line.as_bytes()]));
-    }
-    // With ads from elsewhere standard input is read only when it is named.
-    if !subject_is_slot && (ads.slot_ads.is_some() || ads.sample_slot.is_some()) {
-        add(&[b"--ads", b"/dev/stdin"]);
-    }
+    words.add_ads(case.hook, &one.ads);
     if let Some(file) = &cli.config.config_file {
-        add(&[b"--config-file", &path(file)]);
+        words.add(&[b"--config-file", &absolute(file)]);
     }
     for (name, value) in &cli.config.set_knob {
-        add(&[b"--set-knob", format!("{name}={value}").as_bytes()]);
+        words.add(&[b"--set-knob", format!("{name}={value}").as_bytes()]);
     }
-    for (option, value) in [
-        ("--keyword", &call.keyword),
-        ("--route", &call.route),
-        ("--grid-resource", &call.grid_resource),
-        ("--protocol", &call.protocol),
-        ("--claim-id", &call.claim_id),
-        ("--user", &call.user),
-    ] {
-        value.iter().for_each(|value| add(&[option.as_bytes(), value.as_bytes()]));
-    }
-    if call.slot != "slot1" {
-        add(&[b"--slot", call.slot.as_bytes()]);
-    }
-    if let Some(number) = call.slot_type {
-        add(&[b"--slot-type", number.to_string().as_bytes()]);
-    }
-    if let Some(number) = call.target_universe {
-        add(&[b"--target-universe", number.to_string().as_bytes()]);
-    }
-    call.env.iter().for_each(|pair| add(&[b"--env", pair.as_bytes()]));
-    call.path_prepend.iter().for_each(|directory| add(&[b"--path-prepend", &path(directory)]));
-    for (option, given) in [
-        ("--shadow", call.shadow),
-        ("--edit-in-place", call.edit_in_place),
-        ("--before-job", call.before_job),
-        ("--ignore-path-check", call.ignore_path_check),
-    ] {
-        if given {
-            add(&[option.as_bytes()]);
-        }
-    }
+    words.add_call(&one.call);
     if let Some(limit) = cli.events.timeout {
-        add(&[b"--timeout", limit.as_secs_f64().to_string().as_bytes()]);
+        words.add(&[b"--timeout", limit.as_secs_f64().to_string().as_bytes()]);
     }
     if setup.quirks == Quirks::Reference {
-        add(&[b"--quirks", b"reference"]);
+        words.add(&[b"--quirks", b"reference"]);
     }
-    words.iter().map(|word| format!(" {}", quoted(word))).collect()
+    words.0.iter().map(|word| format!(" {}", quoted(word))).collect()
+}
+
+/// Words of a command line.
+#[derive(Default)]
+struct Words(Vec<Vec<u8>>);
+
+impl Words {
+    fn add(&mut self, words: &[&[u8]]) {
+        self.0.extend(words.iter().map(|word| word.to_vec()));
+    }
+
+    /// Where ads come from that are not changed, and options that change them.
+    fn add_ads(&mut self, hook: HookType, ads: &AdOptions) {
+        let subject_is_slot = hook == HookType::FetchWork;
+        let subject_is_routed = matches!(hook, HookType::RouterUpdateJobInfo | HookType::JobCleanup);
+        if let Some(file) = ads.slot_ads.as_ref().filter(|_| !subject_is_slot) {
+            self.add(&[b"--slot-ads", &absolute(file)]);
+        }
+        if let Some(kind) = ads.sample_slot.as_ref().filter(|_| !subject_is_slot) {
+            self.add(&[b"--sample-slot", kind.as_bytes()]);
+        }
+        if let Some(file) = ads.routed_ads.as_ref().filter(|_| !subject_is_routed) {
+            self.add(&[b"--routed-ads", &absolute(file)]);
+        }
+        for (option, lines) in [("--set-slot", &ads.set_slot), ("--set-routed", &ads.set_routed)] {
+            lines.iter().for_each(|line| self.add(&[option.as_bytes(), line.as_bytes()]));
+        }
+        // With ads from elsewhere standard input is read only when it is named.
+        if !subject_is_slot && (ads.slot_ads.is_some() || ads.sample_slot.is_some()) {
+            self.add(&[b"--ads", b"/dev/stdin"]);
+        }
+    }
+
+    /// What the caller is said to know.
+    fn add_call(&mut self, call: &CallOptions) {
+        for (option, value) in [
+            ("--keyword", &call.keyword),
+            ("--route", &call.route),
+            ("--grid-resource", &call.grid_resource),
+            ("--protocol", &call.protocol),
+            ("--claim-id", &call.claim_id),
+            ("--user", &call.user),
+        ] {
+            value.iter().for_each(|value| self.add(&[option.as_bytes(), value.as_bytes()]));
+        }
+        if call.slot != "slot1" {
+            self.add(&[b"--slot", call.slot.as_bytes()]);
+        }
+        if let Some(number) = call.slot_type {
+            self.add(&[b"--slot-type", number.to_string().as_bytes()]);
+        }
+        if let Some(number) = call.target_universe {
+            self.add(&[b"--target-universe", number.to_string().as_bytes()]);
+        }
+        call.env.iter().for_each(|pair| self.add(&[b"--env", pair.as_bytes()]));
+        call.path_prepend.iter().for_each(|directory| self.add(&[b"--path-prepend", &absolute(directory)]));
+        for (option, given) in [
+            ("--shadow", call.shadow),
+            ("--edit-in-place", call.edit_in_place),
+            ("--before-job", call.before_job),
+            ("--ignore-path-check", call.ignore_path_check),
+        ] {
+            if given {
+                self.add(&[option.as_bytes()]);
+            }
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Vec<u8> {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string().into_vec()
 }
 
 /// A word as a shell reads it.

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::{self, Surroundings};
+use super::resources::Totals;
 use super::{attributes, cron, hooks, layout, limits, odd, policy, resources};
 use crate::classad::{AttrName, ClassAd, Expr, Value};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::slot::layout::LaidOut;
 use crate::slot::settings::{
-    Backfilling, ImageCacheSettings, Limits, PowerSettings, Settings, SlotHooks, SlotKind, SlotPlan,
+    Backfilling, CronSettings, ImageCacheSettings, Limits, PowerSettings, Settings, SlotHooks, SlotKind,
+    SlotPlan,
 };
 use crate::world::{Adapter, World};
 
@@ -66,18 +68,41 @@ pub fn configure(
     machine::constant(around.adapter.as_ref(), &mut common_dynamic);
     let power = power(&global, &slots, around, &ends);
     power.publish(&mut common_dynamic);
-    let seconds = |name: &str, default: i64| {
-        Duration::from_secs(u64::try_from(global.int(name, default).max(0)).unwrap_or(0))
-    };
     let backfill = backfill(&global);
     if backfill.is_some() {
         odd::backfill(&global, &slots);
     }
+    let made = Made { slots, cron, common_dynamic, power, backfill, tags };
+    let settings = of_knobs(&global, world, (around, &totals), made, ends);
+    Ok(Configured { settings, warnings: warnings.into_inner() })
+}
+
+/// What is made before the knobs of the daemon itself are read.
+struct Made {
+    slots: Vec<SlotPlan>,
+    cron: CronSettings,
+    common_dynamic: ClassAd,
+    power: PowerSettings,
+    backfill: Option<Backfilling>,
+    tags: Vec<String>,
+}
+
+/// What was made, and the knobs of the daemon itself.
+fn of_knobs(
+    global: &Knobs<'_>,
+    world: &dyn World,
+    (around, totals): (&Surroundings, &Totals),
+    made: Made,
+    limits: Limits,
+) -> Settings {
+    let seconds = |name: &str, default: i64| {
+        Duration::from_secs(u64::try_from(global.int(name, default).max(0)).unwrap_or(0))
+    };
     let attributes = |lists: &[&str]| -> Vec<AttrName> {
         lists.iter().flat_map(|list| global.words(list)).map(|name| AttrName::from(name.as_str())).collect()
     };
-    let settings = Settings {
-        slots,
+    Settings {
+        slots: made.slots,
         address: around.address.as_str().into(),
         polling_interval: seconds("POLLING_INTERVAL", 5).max(Duration::from_secs(1)),
         update_interval: seconds("UPDATE_INTERVAL", 300).max(Duration::from_secs(1)),
@@ -97,23 +122,22 @@ pub fn configure(
         keyboard_slots: u32::try_from(global.int("SLOTS_CONNECTED_TO_KEYBOARD", 0)).unwrap_or(0),
         console_slots: u32::try_from(global.int("SLOTS_CONNECTED_TO_CONSOLE", 0)).unwrap_or(0),
         idle_boost: global.int("DISCONNECTED_KEYBOARD_IDLE_BOOST", 1200),
-        offline: resources::offline(&global, &totals.amounts),
-        resource_tags: tags,
-        common_dynamic,
-        power,
-        cron,
-        benchmarks: cron::benchmarks(&global, world),
-        image_cache: image_cache(&global),
-        backfill,
+        offline: resources::offline(global, &totals.amounts),
+        resource_tags: made.tags,
+        common_dynamic: made.common_dynamic,
+        power: made.power,
+        cron: made.cron,
+        benchmarks: cron::benchmarks(global, world),
+        image_cache: image_cache(global),
+        backfill: made.backfill,
         noclaim_shutdown: Some(global.int("STARTD_NOCLAIM_SHUTDOWN", 0)).filter(|limit| *limit > 0),
         claim_lease: global
             .int("ALIVE_INTERVAL", 300)
             .saturating_mul(global.int("MAX_CLAIM_ALIVES_MISSED", 6))
             .max(1),
-        quirks,
-        limits: ends,
-    };
-    Ok(Configured { settings, warnings: warnings.into_inner() })
+        quirks: global.quirks(),
+        limits,
+    }
 }
 
 /// What the ads of all slots have in common.

@@ -275,109 +275,112 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
             }
             Task::Node(tree, id) => (tree, id),
         };
-        let at = todo.len();
-        let node = tree.node(id);
-        let wrap = form == Form::Parenthesised && is_operation(node);
-        if wrap {
-            todo.push(Task::Text("("));
+        take_apart((tree, id), form, &mut indent, &mut todo, out);
+    }
+}
+
+/// Writes what a node begins with, and lists the rest of it.
+#[inline(always)]
+fn take_apart<'t>(
+    (tree, id): (&'t Tree, NodeId),
+    form: Form,
+    indent: &mut usize,
+    todo: &mut Vec<Task<'t>>,
+    out: &mut Vec<u8>,
+) {
+    let at = todo.len();
+    let node = tree.node(id);
+    let wrap = form == Form::Parenthesised && is_operation(node);
+    if wrap {
+        todo.push(Task::Text("("));
+    }
+    match node {
+        Node::Undefined | Node::Error | Node::Bool(_) | Node::Int(_) | Node::Real(_) | Node::Str(_) => {
+            if let Some(value) = tree.scalar(id) {
+                scalar(value, form, out);
+            }
         }
-        match node {
-            Node::Undefined | Node::Error | Node::Bool(_) | Node::Int(_) | Node::Real(_) | Node::Str(_) => {
-                if let Some(value) = tree.scalar(id) {
-                    scalar(value, form, out);
-                }
-            }
-            Node::AbsTime(time) => abs_time(tree.times[time as usize], out),
-            Node::RelTime(seconds) => rel_time(seconds, out),
-            Node::Name { text, .. } => name(tree.bytes(text), form, out),
-            Node::Attr { base: ABSOLUTE, name: text } => {
-                out.push(b'.');
-                name(tree.name_bytes(text), form, out);
-            }
-            // The name behind a base is printed raw (`ClassAdUnParser::Unparse`, sink.cpp).
-            Node::Attr { base, name: text } => {
-                todo.extend([Task::Node(tree, base), Task::Text("."), Task::Raw(tree.name_bytes(text))]);
-            }
-            Node::Unary(UnaryOp::Parentheses, inner) if form == Form::Parenthesised => {
-                todo.push(Task::Node(tree, inner));
-            }
-            Node::Unary(op, inner) => {
-                let sign = match op {
-                    UnaryOp::Parentheses => "(",
-                    UnaryOp::Plus => " +",
-                    UnaryOp::Minus => " -",
-                    UnaryOp::Not => " !",
-                    UnaryOp::BitNot => " ~",
-                };
-                let sign = if wrap { sign.trim_start() } else { sign };
-                todo.extend([Task::Text(sign), Task::Node(tree, inner)]);
-                if op == UnaryOp::Parentheses {
-                    todo.push(Task::Text(")"));
-                }
-            }
-            Node::Binary(BinaryOp::Subscript, left, right) => {
-                todo.extend([
-                    Task::Node(tree, left),
-                    Task::Text("["),
-                    Task::Node(tree, right),
-                    Task::Text("]"),
-                ]);
-            }
-            Node::Binary(op, left, right) => {
-                todo.extend([
-                    Task::Node(tree, left),
-                    Task::Text(operator(op, form)),
-                    Task::Node(tree, right),
-                ]);
-            }
-            Node::Ternary { condition, branches } => {
-                let branches = tree.links(branches, 2);
-                todo.extend([
-                    Task::Node(tree, condition),
-                    Task::Text(" ? "),
-                    Task::Node(tree, branches[0]),
-                    Task::Text(" : "),
-                    Task::Node(tree, branches[1]),
-                ]);
-            }
-            Node::Call { name, first, count } => {
-                out.extend_from_slice(tree.name_bytes(name));
-                out.push(b'(');
-                separated(tree, tree.links(first, count), &mut todo);
+        Node::AbsTime(time) => abs_time(tree.times[time as usize], out),
+        Node::RelTime(seconds) => rel_time(seconds, out),
+        Node::Name { text, .. } => name(tree.bytes(text), form, out),
+        Node::Attr { base: ABSOLUTE, name: text } => {
+            out.push(b'.');
+            name(tree.name_bytes(text), form, out);
+        }
+        // The name behind a base is printed raw (`ClassAdUnParser::Unparse`, sink.cpp).
+        Node::Attr { base, name: text } => {
+            todo.extend([Task::Node(tree, base), Task::Text("."), Task::Raw(tree.name_bytes(text))]);
+        }
+        Node::Unary(UnaryOp::Parentheses, inner) if form == Form::Parenthesised => {
+            todo.push(Task::Node(tree, inner));
+        }
+        Node::Unary(op, inner) => {
+            let sign = match op {
+                UnaryOp::Parentheses => "(",
+                UnaryOp::Plus => " +",
+                UnaryOp::Minus => " -",
+                UnaryOp::Not => " !",
+                UnaryOp::BitNot => " ~",
+            };
+            let sign = if wrap { sign.trim_start() } else { sign };
+            todo.extend([Task::Text(sign), Task::Node(tree, inner)]);
+            if op == UnaryOp::Parentheses {
                 todo.push(Task::Text(")"));
             }
-            Node::List { first, count } if form == Form::Pretty => {
-                pretty_list(tree, tree.links(first, count), &mut indent, &mut todo);
-            }
-            Node::List { first, count } => {
-                todo.push(Task::Text("{ "));
-                separated(tree, tree.links(first, count), &mut todo);
-                todo.push(Task::Text(" }"));
-            }
-            Node::Ad { first, count } if form == Form::Pretty => {
-                pretty_ad(tree, (first, count), &mut indent, &mut todo);
-            }
-            Node::Ad { first, count } => {
-                todo.push(Task::Text("[ "));
-                for (at, field) in tree.fields(first, count).iter().enumerate() {
-                    if at > 0 {
-                        todo.push(Task::Text("; "));
-                    }
-                    todo.extend([
-                        Task::Name(tree.name_bytes(field.name)),
-                        Task::Text(" = "),
-                        Task::Node(tree, field.node),
-                    ]);
-                }
-                todo.push(Task::Text(" ]"));
-            }
         }
-        if wrap {
+        Node::Binary(BinaryOp::Subscript, left, right) => {
+            todo.extend([Task::Node(tree, left), Task::Text("["), Task::Node(tree, right), Task::Text("]")]);
+        }
+        Node::Binary(op, left, right) => {
+            todo.extend([Task::Node(tree, left), Task::Text(operator(op, form)), Task::Node(tree, right)]);
+        }
+        Node::Ternary { condition, branches } => {
+            let branches = tree.links(branches, 2);
+            todo.extend([
+                Task::Node(tree, condition),
+                Task::Text(" ? "),
+                Task::Node(tree, branches[0]),
+                Task::Text(" : "),
+                Task::Node(tree, branches[1]),
+            ]);
+        }
+        Node::Call { name, first, count } => {
+            out.extend_from_slice(tree.name_bytes(name));
+            out.push(b'(');
+            separated(tree, tree.links(first, count), todo);
             todo.push(Task::Text(")"));
         }
-        // The parts were listed in reading order; the last one pushed is the first one taken.
-        todo[at..].reverse();
+        Node::List { first, count } if form == Form::Pretty => {
+            pretty_list(tree, tree.links(first, count), indent, todo);
+        }
+        Node::List { first, count } => {
+            todo.push(Task::Text("{ "));
+            separated(tree, tree.links(first, count), todo);
+            todo.push(Task::Text(" }"));
+        }
+        Node::Ad { first, count } if form == Form::Pretty => {
+            pretty_ad(tree, (first, count), indent, todo);
+        }
+        Node::Ad { first, count } => {
+            todo.push(Task::Text("[ "));
+            for (at, field) in tree.fields(first, count).iter().enumerate() {
+                if at > 0 {
+                    todo.push(Task::Text("; "));
+                }
+                todo.extend([
+                    Task::Name(tree.name_bytes(field.name)),
+                    Task::Text(" = "),
+                    Task::Node(tree, field.node),
+                ]);
+            }
+            todo.push(Task::Text(" ]"));
+        }
     }
+    if wrap {
+        todo.push(Task::Text(")"));
+    }
+    // The parts were listed in reading order; the last one pushed is the first one taken.
+    todo[at..].reverse();
 }
 
 /// Nodes with commas between them.
