@@ -7,6 +7,7 @@
 #![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "some of it serves the programs alone"))]
 
 pub mod command;
+pub mod compare;
 pub mod condition;
 mod config_error;
 pub mod defaults;
@@ -26,8 +27,10 @@ pub mod macro_set;
 pub mod not_done;
 pub mod parse;
 pub mod print;
+pub mod reads_back;
 pub mod redact;
 pub mod reference;
+pub mod rows;
 mod setting;
 pub(crate) mod sources;
 pub mod statement;
@@ -38,6 +41,7 @@ pub mod use_counts;
 pub mod value_error;
 pub mod version;
 pub mod view;
+pub mod write_config;
 
 pub use command::CommandPolicy;
 pub use config_error::{ConfigError, ErrorPlace};
@@ -49,3 +53,6 @@ pub use macro_set::{Definition, Entry, Found, MacroSet, Place, SourceId, SourceK
 pub use setting::{Origin, Setting};
 pub use value_error::ValueError;
 pub use view::View;
+
+#[cfg(test)]
+pub(crate) mod of_text;

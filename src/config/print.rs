@@ -3,8 +3,10 @@
 //! The reference's own `-writeconfig` always ends its blocks with `@end` and puts values down as they are; a value that
 //! ends in a blank or a backslash, or a block with a line `@end`, does not come back.
 
+use bstr::BString;
+
 use crate::config::statement;
-use crate::text::space::is_space;
+use crate::text::space::{is_space, trim};
 
 /// Appends the statement that gives `name` this raw value, newline included; false if no statement can: the name is none, or
 /// the value was never written in a file (a newline from the environment beside blanks or empty lines).
@@ -69,6 +71,31 @@ fn push_line(out: &mut Vec<u8>, name: &[u8], line: &[u8]) {
         _ => out.extend_from_slice(line),
     }
     out.push(b'\n');
+}
+
+/// As `condor_config_val` shows a value: `@=end`, the lines trimmed and indented, empty ones dropped, `@end`; or `= value`.
+pub fn assignment(value: &[u8], is_block: bool, indent: &str) -> BString {
+    if !is_block {
+        return [b"= ", value].concat().into();
+    }
+    let mut text = BString::from("@=end");
+    text.extend_from_slice(&block(value, indent));
+    text.extend_from_slice(b"\n@end");
+    text
+}
+
+/// Each line behind a newline and an indent.
+pub fn block(value: &[u8], indent: &str) -> BString {
+    let mut text = BString::default();
+    for line in value.split(|&b| b == b'\n') {
+        let line = trim(line);
+        if !line.is_empty() {
+            text.push(b'\n');
+            text.extend_from_slice(indent.as_bytes());
+            text.extend_from_slice(line);
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::ByteSlice;
 
-use super::entries::{self, Kind, Row};
 use crate::config::redact;
+use crate::config::rows::{self, Kind, Row};
 use crate::config::sources::user_file;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who, defaults, print};
 use crate::text::caseless;
@@ -14,13 +14,13 @@ use crate::world::World;
 
 /// Whether a row sets what holds anyway. Reading would not keep it, as no source does that says so at once; it is here
 /// since something else was said before.
-pub(super) fn is_default(row: &Row<'_>) -> bool {
+pub fn is_default(row: &Row<'_>) -> bool {
     matches!(row.kind, Kind::Set(entry) if entry.current.matches_default && defaults::find(&row.name).is_some())
 }
 
 /// Whether a parameter names sources or templates that are read after the source that sets it. Settings of the program's
 /// own (`TOOL.LOCAL_CONFIG_FILE`) do as well; a template that is said not to be used brings nothing in.
-pub(super) fn names_sources(row: &Row<'_>, who: &Who) -> bool {
+pub fn names_sources(row: &Row<'_>, who: &Who) -> bool {
     let is_own =
         |prefix: &[u8]| [&who.subsystem, &who.local_name].iter().any(|own| caseless::eq(own, prefix));
     let name = match row.name.split_once_str(".") {
@@ -35,7 +35,7 @@ pub(super) fn names_sources(row: &Row<'_>, who: &Who) -> bool {
 }
 
 /// Whether the user's own file was read.
-pub(super) fn has_user_file(config: &Config, world: &dyn World) -> bool {
+pub fn has_user_file(config: &Config, world: &dyn World) -> bool {
     let name = config.view(world).string("USER_CONFIG_FILE").ok().flatten();
     let file = name.and_then(|name| user_file(&name.value, world));
     file.is_some_and(|file| config.local_sources.contains(&file))
@@ -43,7 +43,7 @@ pub(super) fn has_user_file(config: &Config, world: &dyn World) -> bool {
 
 /// Whether the statements of all rows, read as the root file, give those rows again. The sources that they name are read
 /// once more then, and may add to values that are complete here, or go over what came behind them.
-pub(super) fn is_same(
+pub fn is_same(
     config: &Config,
     rows: &[&Row<'_>],
     options: &LoadOptions,
@@ -74,8 +74,44 @@ pub(super) fn is_same(
     if redacting {
         redact::attempt(&mut again, world);
     }
-    let read: Vec<Row<'_>> = entries::table(&again.config.set, world);
+    let read: Vec<Row<'_>> = rows::table(&again.config.set, world);
     let read = read.iter().filter(|row| row.is_set() && !is_default(row));
     let shown = |row: &Row<'_>| (row.name.to_ascii_lowercase(), row.raw.to_vec());
     again.error.is_none() && read.map(shown).eq(rows().map(|row| shown(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::of_text::config_of;
+
+    #[test]
+    fn what_brings_in_what_is_here_already_is_told_from_what_is_set() {
+        let (config, world) = config_of(
+            "TOOL",
+            "A = 1\nTOOL.LOCAL_CONFIG_FILE =\nAUTO_USE_FEATURE_X = 0\nCOLLECTOR_PORT = 9618\n",
+        );
+        let rows = rows::table(&config.set, &world);
+        let set: Vec<&Row<'_>> = rows.iter().filter(|row| row.is_set()).collect();
+        let that = |wanted: &dyn Fn(&Row<'_>) -> bool| -> Vec<String> {
+            set.iter().filter(|row| wanted(row)).map(|row| row.name.to_string()).collect()
+        };
+        assert_eq!(that(&|row| names_sources(row, &config.who)), ["TOOL.LOCAL_CONFIG_FILE"]);
+        assert!(!that(&|row| is_default(row)).contains(&"A".to_owned()));
+        assert!(!has_user_file(&config, &world));
+        assert!(is_same(&config, &set, &LoadOptions::default(), false, &world));
+    }
+
+    #[test]
+    fn a_source_that_adds_to_a_value_is_read_once() {
+        let home = tempfile::tempdir().unwrap();
+        let more = home.path().join("more");
+        std::fs::write(&more, "A = $(A) 2\n").unwrap();
+        let (config, world) = config_of("TOOL", &format!("A = 1\nLOCAL_CONFIG_FILE = {}\n", more.display()));
+        let rows = rows::table(&config.set, &world);
+        let set: Vec<&Row<'_>> = rows.iter().filter(|row| row.is_set()).collect();
+        let options = LoadOptions { user_file: false, ..LoadOptions::default() };
+        // Read again, A would be `1 2 2`.
+        assert!(!is_same(&config, &set, &options, false, &world));
+    }
 }

@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use bstr::{BStr, BString};
+use bstr::BStr;
 
 use crate::config::SourceId;
 use crate::config::defaults::{self, Parameter};
 use crate::config::macro_set::{Entry, MacroSet};
 use crate::text::caseless;
-use crate::text::space::trim;
 use crate::world::World;
 
 /// What a row of the list is.
-#[derive(Clone, Copy)]
-pub(super) enum Kind<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum Kind<'a> {
     /// Set by a source.
     Set(&'a Entry),
     /// A fact of the machine.
@@ -24,19 +23,19 @@ pub(super) enum Kind<'a> {
 }
 
 /// One row of the list.
-#[derive(Clone)]
-pub(super) struct Row<'a> {
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
     /// Its name in the spelling of its source.
-    pub(super) name: Cow<'a, BStr>,
+    pub name: Cow<'a, BStr>,
     /// Its raw value.
-    pub(super) raw: Cow<'a, [u8]>,
+    pub raw: Cow<'a, [u8]>,
     /// What it is.
-    pub(super) kind: Kind<'a>,
+    pub kind: Kind<'a>,
 }
 
 impl Row<'_> {
     /// Whether a source set it, in contrast to what was detected or compiled in.
-    pub(super) fn is_set(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         matches!(self.kind, Kind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
     }
 }
@@ -65,7 +64,7 @@ impl Ord for Caseless<'_> {
 }
 
 /// What sources set and what was detected, by name.
-pub(super) fn table<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec<Row<'a>> {
+pub fn table<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec<Row<'a>> {
     let mut rows: BTreeMap<Caseless<'a>, Row<'a>> = BTreeMap::new();
     for (name, value) in set.detected(world) {
         let name = Cow::Borrowed(BStr::new(name));
@@ -82,7 +81,7 @@ pub(super) fn table<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec<Row<'a>>
 }
 
 /// The table with the defaults that it does not hide between, or with all defaults, hidden ones after what hides them.
-pub(super) fn merged<'a>(set: &'a MacroSet, world: &'a dyn World, hidden_too: bool) -> Vec<Row<'a>> {
+pub fn merged<'a>(set: &'a MacroSet, world: &'a dyn World, hidden_too: bool) -> Vec<Row<'a>> {
     let table = table(set, world);
     let mut merged = Vec::with_capacity(table.len() + 1200);
     let mut rows = table.into_iter().peekable();
@@ -105,27 +104,29 @@ pub(super) fn merged<'a>(set: &'a MacroSet, world: &'a dyn World, hidden_too: bo
     merged
 }
 
-/// `@=end`, the lines trimmed and indented, empty ones dropped, `@end`; or `= value`.
-pub(super) fn assignment(value: &[u8], is_block: bool, indent: &str) -> BString {
-    if !is_block {
-        return [b"= ", value].concat().into();
-    }
-    let mut text = BString::from("@=end");
-    text.extend_from_slice(&block(value, indent));
-    text.extend_from_slice(b"\n@end");
-    text
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::of_text::config_of;
 
-/// Each line behind a newline and an indent.
-pub(super) fn block(value: &[u8], indent: &str) -> BString {
-    let mut text = BString::default();
-    for line in value.split(|&b| b == b'\n') {
-        let line = trim(line);
-        if !line.is_empty() {
-            text.push(b'\n');
-            text.extend_from_slice(indent.as_bytes());
-            text.extend_from_slice(line);
-        }
+    #[test]
+    fn what_is_set_stands_between_the_defaults_by_name() {
+        let (config, world) = config_of("TOOL", "zzz_MINE = 1\nschedd_log = here\nAAA_MINE = 2\n");
+        let names = |rows: &[Row<'_>]| -> Vec<String> {
+            rows.iter().filter(|row| row.is_set()).map(|row| row.name.to_string()).collect()
+        };
+        assert_eq!(names(&table(&config.set, &world)), ["AAA_MINE", "schedd_log", "zzz_MINE"]);
+        let rows = merged(&config.set, &world, false);
+        assert_eq!(names(&rows), ["AAA_MINE", "schedd_log", "zzz_MINE"]);
+        assert!(rows.windows(2).all(|pair| caseless::cmp(&pair[0].name, &pair[1].name).is_le()));
+        let of_log = |rows: &[Row<'_>]| {
+            rows.iter()
+                .filter(|row| caseless::eq(&row.name, b"SCHEDD_LOG"))
+                .map(Row::is_set)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of_log(&rows), [true]);
+        // A default that is hidden follows what hides it.
+        assert_eq!(of_log(&merged(&config.set, &world, true)), [true, false]);
     }
-    text
 }

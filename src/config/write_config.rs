@@ -1,14 +1,60 @@
-//! `-writeconfig` and `-summary` (`config_val.cpp`, `do_write_config`).
+//! A configuration written anew, as `condor_config_val -writeconfig` and `-summary` do (`config_val.cpp`, `do_write_config`).
 
 use bstr::{BString, ByteSlice};
 
-use super::entries::{Kind, Row, assignment, block, merged};
-use super::request::Filter;
 use crate::config::macro_set::{MacroSet, SourceId};
+use crate::config::print::{assignment, block};
+use crate::config::rows::{Kind, Row, merged};
 use crate::config::template;
 use crate::config::version::VERSION_LINE;
 use crate::text::caseless;
 use crate::world::World;
+
+/// Which entries `-writeconfig` and `-summary` show and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Filter {
+    /// Only the kinds named.
+    pub only: bool,
+    /// Compiled-in defaults and detected values.
+    pub defaults: bool,
+    /// Settings equal to their defaults.
+    pub matches_default: bool,
+    /// Detected values.
+    pub detected: bool,
+    /// Variables of the environment.
+    pub environment: bool,
+    /// Defaults hidden by settings, too.
+    pub duplicates: bool,
+    /// The location after each.
+    pub source: bool,
+    /// Comment out defaults.
+    pub comment_defaults: bool,
+    /// Comment out settings equal to their defaults.
+    pub comment_matches: bool,
+    /// Comment out detected values.
+    pub comment_detected: bool,
+    /// Comment out variables of the environment.
+    pub comment_environment: bool,
+    /// A first line with the version.
+    pub version: bool,
+    /// One list by name.
+    pub sort: bool,
+    /// Drop what upgrades made obsolete.
+    pub upgrade: bool,
+}
+
+impl Filter {
+    /// What `-summary` shows.
+    pub fn summary() -> Self {
+        Filter { version: true, upgrade: true, ..Filter::default() }
+    }
+
+    /// Whether any kind but files is named.
+    pub fn names_a_kind(&self) -> bool {
+        self.defaults || self.matches_default || self.detected || self.environment || self.duplicates
+    }
+}
 
 /// The lists of names and settings that upgrades made obsolete.
 struct Obsolete {
@@ -143,7 +189,7 @@ impl Chosen<'_> {
 }
 
 /// The text of the configuration as the filter wants it.
-pub(super) fn text(set: &MacroSet, filter: Filter, world: &dyn World) -> Vec<u8> {
+pub fn text(set: &MacroSet, filter: Filter, world: &dyn World) -> Vec<u8> {
     let rows = Selection { filter, obsolete: filter.upgrade.then(Obsolete::new) }.rows(set, world);
     if filter.sort { by_name(&rows, set, filter) } else { by_source(rows, set, filter) }
 }
@@ -181,4 +227,38 @@ fn by_source(mut rows: Vec<Chosen<'_>>, set: &MacroSet, filter: Filter) -> Vec<u
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::of_text::config_of;
+
+    fn written(filter: Filter) -> String {
+        let (config, world) = config_of("TOOL", "B = 2\nA @=end\n  one\n  two\n@end\n");
+        String::from_utf8(text(&config.set, filter, &world)).unwrap()
+    }
+
+    #[test]
+    fn what_files_set_is_written_below_their_names_or_by_name() {
+        let by_source = written(Filter::default());
+        let (head, rest) = by_source.split_once("condor_config\n#\n").unwrap();
+        assert!(head.starts_with("\n#\n# from /"), "{head}");
+        assert_eq!(rest, "B = 2\nA @=end\n   one\n   two\n@end\n");
+        let by_name = written(Filter { sort: true, ..Filter::default() });
+        assert_eq!(by_name, "A @=end\n   one\n   two\n@end\nB = 2\n");
+        assert!(written(Filter::summary()).starts_with("# condor_config_val $CondorVersion: "));
+    }
+
+    #[test]
+    fn defaults_are_written_where_they_are_asked_for_and_as_comments_where_that_is() {
+        let all = written(Filter { sort: true, defaults: true, comment_defaults: true, ..Filter::default() });
+        assert!(
+            all.contains("\n#def#DAGMAN_PUT_FAILED_JOBS_ON_HOLD = false\n") && all.contains("\nB = 2\n"),
+            "{all}"
+        );
+        assert!(!written(Filter::default()).contains("DAGMAN"));
+        let none = written(Filter { only: true, environment: true, ..Filter::default() });
+        assert_eq!(none, "");
+    }
 }

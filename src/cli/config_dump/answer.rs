@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::entries;
 use super::request::{Asked, Request};
-use super::{use_template, write_config};
+use super::use_template;
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::macro_set::{Found, Replacement, SourceId};
 use crate::config::redact;
 use crate::config::use_counts::{Reading, Uses};
-use crate::config::{Config, LoadOptions, View, Who, condition, descriptions, evaluate, expand, story, view};
+use crate::config::{
+    Config, LoadOptions, View, Who, condition, descriptions, evaluate, expand, print, story, view,
+    write_config,
+};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -274,7 +276,7 @@ impl<'a> Answer<'a> {
         match &value {
             None => output.say(format!("Not defined: {shown}")),
             Some(value) if request.verbose => {
-                output.line(&[&shown, b" ", &entries::assignment(value, value.contains(&b'\n'), "   ")]);
+                output.line(&[&shown, b" ", &print::assignment(value, value.contains(&b'\n'), "   ")]);
             }
             Some(value) => output.line(&[value]),
         }
@@ -284,7 +286,7 @@ impl<'a> Answer<'a> {
                 output.line(&[b" # at: ", &self.location(found)]);
             }
             if let Some(raw) = raw_line {
-                let raw = if raw.contains(&b'\n') { entries::block(&raw, " #   ") } else { raw };
+                let raw = if raw.contains(&b'\n') { print::block(&raw, " #   ") } else { raw };
                 output.line(&[b" # raw: ", &raw]);
             }
             if let Some(kind) = request.as_type {

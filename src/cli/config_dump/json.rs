@@ -3,9 +3,9 @@
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
 
-use super::entries::{Kind, Row};
 use crate::config::macro_set::{Entry, Place};
 use crate::config::redact;
+use crate::config::rows::{Kind, Row};
 use crate::config::{Config, View, defaults};
 
 /// One parameter.

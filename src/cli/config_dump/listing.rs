@@ -7,16 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 
-use super::entries::{self, Row};
 use super::loading::{load, problem};
 use super::options::Cli;
-use super::{json, reads_back, why};
+use super::{json, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{Problem, Session, Status};
 use crate::config::lint::{Finding, Subject};
 use crate::config::redact;
+use crate::config::rows::{self, Row};
 use crate::config::story::{self, Story};
-use crate::config::{Config, View, print};
+use crate::config::{Config, View, print, reads_back};
 use crate::runner::config_lint::{self, Scope};
 use crate::text::caseless;
 use crate::world::World;
@@ -36,7 +36,7 @@ pub(super) fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow
         }
         return stories(cli, &Subject::new(&config, world));
     }
-    let rows = entries::merged(&config.set, world, false);
+    let rows = rows::merged(&config.set, world, false);
     let (chosen, missing) = choose(cli, &rows, &config, world)?;
     if cli.output.wants_json() {
         let all: Vec<_> = chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
@@ -154,9 +154,9 @@ fn stories(cli: &Cli, subject: &Subject<'_>) -> anyhow::Result<Status> {
 fn statement(cli: &Cli, row: &Row<'_>, config: &Config, view: &crate::config::View<'_>, out: &mut Vec<u8>) {
     let name: &[u8] = &row.name;
     let default = || match row.kind {
-        entries::Kind::Set(entry) => entry.parameter.map(|parameter| parameter.default()),
-        entries::Kind::Detected => None,
-        entries::Kind::Default(parameter) => Some(parameter.default()),
+        rows::Kind::Set(entry) => entry.parameter.map(|parameter| parameter.default()),
+        rows::Kind::Detected => None,
+        rows::Kind::Default(parameter) => Some(parameter.default()),
     };
     let raw = Cow::Borrowed(&row.raw[..]);
     let value = match (cli.show.default, cli.show.expanded) {
@@ -179,9 +179,9 @@ fn statement(cli: &Cli, row: &Row<'_>, config: &Config, view: &crate::config::Vi
     }
     if cli.show.verbose {
         let place = match row.kind {
-            entries::Kind::Set(entry) => config.set.describe(&entry.current.place),
-            entries::Kind::Detected => "<Detected>".into(),
-            entries::Kind::Default(_) => "<Default>".into(),
+            rows::Kind::Set(entry) => config.set.describe(&entry.current.place),
+            rows::Kind::Detected => "<Detected>".into(),
+            rows::Kind::Default(_) => "<Default>".into(),
         };
         out.extend_from_slice(&[b"# at: ", &place[..], b"\n"].concat());
         if let Some(default) = default().filter(|default| !default.is_empty()) {

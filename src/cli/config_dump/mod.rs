@@ -3,7 +3,6 @@
 
 mod answer;
 mod compare;
-mod entries;
 mod hooks;
 mod json;
 mod lint;
@@ -11,12 +10,10 @@ mod listing;
 mod loading;
 mod native;
 mod options;
-mod reads_back;
 mod request;
 mod tool;
 mod use_template;
 mod why;
-mod write_config;
 
 use crate::cli::common::{Compat, Example, Manual, Program, command};
 

@@ -15,6 +15,7 @@ use super::options::{Cli, Verb};
 use super::request::{Asked, Request};
 use super::{compare, hooks, lint};
 use crate::cli::common::{Painter, Session, Status};
+use crate::config::compare::Comparison;
 use crate::config::redact;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
@@ -43,7 +44,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
         return lint::run(&request, &world, session);
     }
     if let Some(Verb::Compare { before, after }) = &cli.verb {
-        let request = compare::Request {
+        let request = Comparison {
             files: [before, after],
             options: cli.load_options(),
             subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),

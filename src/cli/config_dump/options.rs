@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use bstr::BString;
 use clap::{Args, Parser, Subcommand};
 
-use super::request::{Asked, Filter, Request};
+use super::request::{Asked, Request};
 use crate::cli::common::{ConfigOptions, OutputOptions};
 use crate::config::redact;
+use crate::config::write_config::Filter;
 use crate::config::{CommandPolicy, LoadOptions, Who};
 
 /// The command line.

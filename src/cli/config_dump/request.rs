@@ -5,6 +5,7 @@ use bstr::BString;
 
 use crate::config::CommandPolicy;
 use crate::config::defaults::ParameterType;
+use crate::config::write_config::Filter;
 
 /// One operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,52 +23,6 @@ impl Asked {
             Asked::Name(name) => name.clone(),
             Asked::Template(text) => [b"^", &text[..]].concat().into(),
         }
-    }
-}
-
-/// Which entries `-writeconfig` and `-summary` show and how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub(super) struct Filter {
-    /// Only the kinds named.
-    pub(super) only: bool,
-    /// Compiled-in defaults and detected values.
-    pub(super) defaults: bool,
-    /// Settings equal to their defaults.
-    pub(super) matches_default: bool,
-    /// Detected values.
-    pub(super) detected: bool,
-    /// Variables of the environment.
-    pub(super) environment: bool,
-    /// Defaults hidden by settings, too.
-    pub(super) duplicates: bool,
-    /// The location after each.
-    pub(super) source: bool,
-    /// Comment out defaults.
-    pub(super) comment_defaults: bool,
-    /// Comment out settings equal to their defaults.
-    pub(super) comment_matches: bool,
-    /// Comment out detected values.
-    pub(super) comment_detected: bool,
-    /// Comment out variables of the environment.
-    pub(super) comment_environment: bool,
-    /// A first line with the version.
-    pub(super) version: bool,
-    /// One list by name.
-    pub(super) sort: bool,
-    /// Drop what upgrades made obsolete.
-    pub(super) upgrade: bool,
-}
-
-impl Filter {
-    /// What `-summary` shows.
-    pub(super) fn summary() -> Self {
-        Filter { version: true, upgrade: true, ..Filter::default() }
-    }
-
-    /// Whether any kind but files is named.
-    pub(super) fn names_a_kind(&self) -> bool {
-        self.defaults || self.matches_default || self.detected || self.environment || self.duplicates
     }
 }
 

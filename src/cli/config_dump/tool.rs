@@ -8,11 +8,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use bstr::{BStr, BString};
 
 use super::answer::{Answer, Output};
-use super::request::{Asked, Filter, Request};
+use super::request::{Asked, Request};
 use crate::cli::common::{Session, Status};
 use crate::cli::compat::{Least, Rule, Word, Words};
 use crate::config::defaults::ParameterType;
 use crate::config::version::{PLATFORM_LINE, VERSION_LINE};
+use crate::config::write_config::Filter;
 use crate::os::RealWorld;
 use crate::text::caseless;
 use crate::world::World;

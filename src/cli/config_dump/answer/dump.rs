@@ -4,14 +4,14 @@ use bstr::{BStr, BString};
 
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::config_dump::answer::{Answer, Output, default_of, general_parameter, print_parameter};
-use crate::cli::config_dump::entries::{self, Kind, Row};
 use crate::cli::config_dump::request::Asked;
 use crate::config::defaults::SubsystemDefaults;
 use crate::config::defaults::{self, ParameterType};
 use crate::config::macro_set::{Found, SourceId};
+use crate::config::rows::{self, Kind, Row};
 use crate::config::string_pool::StringPool;
 use crate::config::use_counts::{Reading, Uses};
-use crate::config::{View, Who};
+use crate::config::{View, Who, print};
 
 impl Answer<'_> {
     pub(super) fn dump(&self, output: &mut Output) {
@@ -27,11 +27,8 @@ impl Answer<'_> {
                 patterns.push(BString::default());
             }
         }
-        let rows = if patterns.is_empty() {
-            Vec::new()
-        } else {
-            entries::merged(&self.config.set, self.world, false)
-        };
+        let rows =
+            if patterns.is_empty() { Vec::new() } else { rows::merged(&self.config.set, self.world, false) };
         let defaults = SubsystemDefaults::of(&self.config.who.subsystem);
         for pattern in patterns {
             if !pattern.is_empty() {
@@ -80,15 +77,15 @@ impl Answer<'_> {
         let default = if request.default || request.verbose { default_of(&found) } else { None };
         if request.default {
             let default = default.clone().unwrap_or_default();
-            let shown = entries::assignment(&default, default.contains(&b'\n'), "   ");
+            let shown = print::assignment(&default, default.contains(&b'\n'), "   ");
             output.line(&[name, b" ", &shown]);
         } else if request.expanded {
             let value = self.value(view, name, output).unwrap_or_default();
-            output.line(&[name, b" ", &entries::assignment(&value, is_block, "   ")]);
+            output.line(&[name, b" ", &print::assignment(&value, is_block, "   ")]);
         } else {
             let name = self.shown_name(&found, name);
             if is_block {
-                output.line(&[&name, b" ", &entries::assignment(&raw, true, "   ")]);
+                output.line(&[&name, b" ", &print::assignment(&raw, true, "   ")]);
             } else {
                 output.line(&[&name, b" = ", &raw]);
             }
@@ -100,7 +97,7 @@ impl Answer<'_> {
         self.describe(name, output);
         output.line(&[b" # at: ", &self.location(&found)]);
         let as_block = |text: &[u8], is_block: bool| -> BString {
-            if is_block { entries::block(text, " #     ") } else { text.into() }
+            if is_block { print::block(text, " #     ") } else { text.into() }
         };
         if request.expanded {
             output.line(&[b" # raw: ", &as_block(&raw, is_block)]);
@@ -163,7 +160,7 @@ impl Answer<'_> {
         let mut count = 0;
         // Values are expanded as for nobody, and that does not count.
         let plain = View::new(&self.config.set, Who::default(), self.world);
-        for row in entries::merged(&self.config.set, self.world, true) {
+        for row in rows::merged(&self.config.set, self.world, true) {
             let (parameter, found) = match row.kind {
                 Kind::Set(entry) => (entry.parameter, Found::Set(entry)),
                 Kind::Detected => {
@@ -212,7 +209,7 @@ impl Answer<'_> {
     pub(super) fn print_stats(&self, output: &mut Output) {
         // What the reference's own entry takes: name, value and what is known about them.
         const ENTRY: usize = 36;
-        let rows = entries::table(&self.config.set, self.world);
+        let rows = rows::table(&self.config.set, self.world);
         let pool = self.config.set.string_pool();
         let (used, referenced) = self.config.set.used_entries();
         let sources = self.config.set.sources().len();
