@@ -17,8 +17,6 @@ mod simulate_picture;
 mod simulate_play;
 mod simulate_ready;
 mod simulate_report;
-mod simulate_silence;
-mod simulate_slips;
 mod simulate_why;
 mod status;
 

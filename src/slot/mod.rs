@@ -38,6 +38,7 @@ mod layout;
 mod lazy;
 mod load;
 mod policy;
+pub mod policy_knob;
 mod power;
 mod reconfigure;
 mod recovery;

@@ -3,6 +3,7 @@
 //!
 //! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
 
+pub mod count;
 pub mod number;
 pub mod one_line;
 pub mod printf;

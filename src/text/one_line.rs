@@ -27,3 +27,13 @@ pub fn one_line(text: &str) -> String {
 pub fn harmless(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?")
 }
+
+/// A text with a `?` for each of its control characters: nothing of it is lost in length.
+///
+/// ```
+/// use htc_hooks::text::one_line::printable;
+/// assert_eq!(printable("a\tb\n\u{1b}[2Jé"), "a?b??[2Jé");
+/// ```
+pub fn printable(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), "?")
+}

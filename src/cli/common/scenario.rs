@@ -84,9 +84,7 @@ pub(crate) fn line_of_knob(
     name: &str,
     value: &str,
 ) -> Option<(String, usize)> {
-    let place = scenario.place_of_knob(name, value)?;
-    let above = scenario.text().get(..place.start)?;
-    Some((path.display().to_string(), 1 + above.matches('\n').count()))
+    Some((path.display().to_string(), scenario.line_of_knob(name, value)?))
 }
 
 /// So many ads that are left out are told of one by one.

@@ -5,6 +5,7 @@ use tabled::settings::object::{Columns, Rows};
 use tabled::settings::{Alignment, Padding, Style};
 
 use super::Painter;
+use crate::text::one_line::printable;
 
 /// Prints rows under their headings, each line with its newline. Control characters in cells are shown as `?`, so that
 /// one cell is one line. A table without rows is its headings. Each heading says in front how its column stands, as a format would:
@@ -17,7 +18,7 @@ where
     let mut builder = Builder::default();
     builder.push_record(headings.iter().map(|heading| heading.trim_start_matches(['<', '>'])));
     for row in rows {
-        builder.push_record(row.into_iter().map(|cell| clean(&cell)));
+        builder.push_record(row.into_iter().map(|cell| printable(&cell)));
     }
     let mut table = builder.build();
     table.with(Style::empty()).modify(Rows::new(..), Padding::new(0, 2, 0, 0));
@@ -36,10 +37,6 @@ where
         text.push('\n');
     }
     text
-}
-
-fn clean(cell: &str) -> String {
-    cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use bstr::{BString, ByteSlice};
 use super::load::{self, Loaded};
 use super::options::Cli;
 use crate::cli::common::{Problem, Session, Status, standard_error, with_events};
-use crate::config::not_done::NotDone;
 use crate::config::{Config, View};
 use crate::os::{RealWorld, clock};
 use crate::quirks::{Quirk, Quirks};
@@ -20,13 +19,12 @@ use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
     Check, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
-    StarterConfig, StarterProgram, check_directories, check_room, clean_execute, client_of_backfill,
-    default_socket, hook_account, journal_error, make_state_directory, run as run_live, state_directory,
+    StarterConfig, StarterProgram, check_directories, check_room, clean_execute, default_socket, empty_macro,
+    hook_account, journal_error, lease, make_state_directory, odd_settings, run as run_live, state_directory,
 };
 use crate::runner::starter::Cleaner;
-use crate::slot::{ExecutionPoint, Settings, Surroundings, configure};
+use crate::slot::{ExecutionPoint, Surroundings, configure};
 use crate::starter::container::ContainerKnobs;
-use crate::starter::job_source::KeywordError;
 use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
 use crate::world::World;
@@ -150,35 +148,6 @@ fn problem(error: RunError) -> anyhow::Error {
     }
 }
 
-/// What is asked for and will not be done, or leads nowhere.
-fn odd_settings(config: &Config, world: &dyn World, settings: &Settings, foreign: bool) -> Vec<String> {
-    let view = config.view(world);
-    let mut odd = Vec::new();
-    if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.child_default.is_none()) {
-        let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
-        odd.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
-    }
-    // What another starter does nobody knows here.
-    let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };
-    odd.extend(NotDone::of(&view).lines(&view, ours));
-    if settings.backfill.is_some_and(|backfill| !backfill.dead) {
-        odd.extend(odd_client(config, world));
-    }
-    odd
-}
-
-/// What is to be said of the job of the backfill client, once: starters are started again and again.
-fn odd_client(config: &Config, world: &dyn World) -> Vec<String> {
-    match client_of_backfill(config, world) {
-        Ok((_, left_out)) => {
-            let told =
-                |value: &KeywordError| format!("{value}; the backfill client runs without it, as in a pool");
-            left_out.iter().map(told).collect()
-        }
-        Err(error) => vec![format!("{error}; no starter can run the backfill client, in a pool as here")],
-    }
-}
-
 /// EXECUTE and LOG, which must be there.
 fn directories(
     config: &Config,
@@ -216,12 +185,6 @@ fn recover(
     }
 }
 
-/// How long a claim lives of which nobody is heard, in seconds.
-fn lease(view: &View<'_>) -> i64 {
-    let number = |name: &str, default| view.int(name).ok().flatten().map_or(default, |setting| setting.value);
-    number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6))
-}
-
 /// Reads the configuration again.
 fn reload(cli: &Cli, world: &Rc<RealWorld>, around: Surroundings, starter: &StarterProgram) -> Reload {
     let (options, local_name, world) = (cli.config.clone(), cli.local_name.clone(), world.clone());
@@ -237,16 +200,6 @@ fn reload(cli: &Cli, world: &Rc<RealWorld>, around: Surroundings, starter: &Star
         }
         Ok((configured.settings, warnings))
     })
-}
-
-/// What is to be said of a macro in the value of a knob that stands for nothing.
-fn empty_macro(view: &View<'_>, knob: &str) -> Option<String> {
-    let raw = view.raw(knob)?.value.to_string();
-    let names = raw.split("$(").skip(1).filter_map(|rest| rest.split_once(')').map(|(name, _)| name));
-    let is_empty =
-        |name: &&str| view.string(name).ok().flatten().is_none_or(|setting| setting.value.trim().is_empty());
-    let name = names.into_iter().find(is_empty)?;
-    Some(format!("{knob} is '{raw}', and {name} is not set"))
 }
 
 /// The journal of a run in its state directory; or why there is none.

@@ -7,17 +7,16 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::decided::clean;
 use super::options::{Cli, SimulateOptions};
 use super::simulate_out::{Pictures, Sink, standard_output, unwritten};
 use super::simulate_play::play_side_by_side;
-use super::simulate_ready::{Ready, prepare, simulation};
+use super::simulate_ready::{Course, Ready, prepare, simulation};
 use super::simulate_report::report;
-use super::simulate_silence::explain_silence;
 use super::{simulate_compare, simulate_why};
 use crate::cli::common::{EventsTo, JsonRows, Painter, Problem, Session, Status, print_out};
 use crate::runner::events::Event as StreamEvent;
 use crate::runner::simulate::{Play, Played, Tell};
+use crate::text::one_line::printable;
 
 /// The scenario and where events go: the word behind `--events` may have been meant as the scenario.
 fn scenario_and_events(options: &SimulateOptions) -> anyhow::Result<(&Path, Option<&EventsTo>)> {
@@ -46,11 +45,12 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &SimulateOptions
     let ready = prepare((cli, session), path, None)?;
     let play = Play { every_poll: arguments.every_poll };
     if let Some(what) = &arguments.why {
-        return simulate_why::why(cli, &ready, play, what);
+        return simulate_why::why(cli, &Course { ready: &ready, play }, what);
     }
     if let Some(file) = &arguments.compare {
         let other = prepare((cli, session), path, Some(file))?;
-        return simulate_compare::compare(cli, (&ready, &other), file, play);
+        let courses = [&ready, &other].map(|ready| Course { ready, play });
+        return simulate_compare::compare(cli, &courses, file);
     }
     pictures.open()?;
     if is_told {
@@ -64,7 +64,7 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &SimulateOptions
     };
     let tell: Option<Tell<'_>> = if events.is_some() { Some(&mut tell) } else { None };
     let mut played = play_through(cli, &ready, (play, pictures.are_wanted()), (tell, &|| true))?;
-    explain_silence(&ready, &mut played);
+    played.explain_silence(ready.origins());
     if !pictures.take_standard_output() {
         let text = cli.output.rows(std::slice::from_ref(&played.summary))?;
         print_out(text.unwrap_or_else(|| report(&played.summary, Painter::stdout(cli.output.color))))?;
@@ -117,7 +117,7 @@ fn stream(cli: &Cli, ready: &Ready, play: Play, pictures: &Pictures) -> anyhow::
     let mut tell = |at: f64, event: &StreamEvent| {
         let line = match json {
             true => serde_json::to_string(event).unwrap_or_default(),
-            false => format!("{at:+10.3} {}", clean(&event.readable())),
+            false => format!("{at:+10.3} {}", printable(&event.readable())),
         };
         if failed.borrow().is_none() {
             *failed.borrow_mut() = writeln!(output, "{line}").err();

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::decided::{Decided, clean, of_fates};
+use super::decided;
 use super::options::Cli;
 use super::simulate_play::play_side_by_side;
-use super::simulate_ready::{Ready, simulation};
+use super::simulate_ready::Course;
 use super::simulate_report::{cut, more};
-use super::simulate_silence::explain_silence;
 use crate::cli::common::{Painter, Status, print_out, table};
 use crate::runner::simulate::summary::HookCounts;
 use crate::runner::simulate::times::written;
-use crate::runner::simulate::{Fate, Play, Played, Simulation, Summary, Whose};
+use crate::runner::simulate::{Courses, Difference, Fared, Parting, Played, Simulation, Summary};
+use crate::text::count::thousands;
 
 /// Both summaries, and where the first job fared differently.
 #[derive(Serialize)]
@@ -25,46 +25,25 @@ struct Compared<'a> {
     first_difference: Option<Difference>,
 }
 
-#[derive(Serialize)]
-struct Difference {
-    job: String,
-    before: Option<Fared>,
-    after: Option<Fared>,
-}
-
-/// What happens to the job next, and what decided it.
-#[derive(Serialize)]
-struct Fared {
-    /// Seconds since the start.
-    at: f64,
-    what: String,
-    decided: Vec<Decided>,
-}
-
 /// Which configuration is which, for readers of what follows.
 pub(super) fn heading(before: &str, after: &Path) -> String {
     format!("before: {before}\nafter:  {}\n\n", after.display())
 }
 
 /// Plays both; `file` is the one that is compared with. Exit status 1: something is different.
-pub(super) fn compare(
-    cli: &Cli,
-    (before, after): (&Ready, &Ready),
-    file: &Path,
-    play: Play,
-) -> anyhow::Result<Status> {
-    let mut both = [simulation(before, play)?, simulation(after, play)?];
-    both.iter_mut().for_each(|simulation| simulation.remember(Whose::All));
-    let mut search = Search::default();
+pub(super) fn compare(cli: &Cli, courses: &[Course<'_>; 2], file: &Path) -> anyhow::Result<Status> {
+    let [before, after] = courses;
+    let mut both = [before.begin()?, after.begin()?];
+    let mut parting = Parting::of(&mut both);
     play_side_by_side(cli, &mut both, &mut |both| {
-        search.go_on(both);
+        parting.go_on(both);
         true
     })?;
     let [mut one, mut other] = both.map(Simulation::finish);
-    explain_silence(before, &mut one);
-    explain_silence(after, &mut other);
-    let difference = search.difference(play, (before, after))?;
-    let differs = difference.is_some() || counted(&one.summary)? != counted(&other.summary)?;
+    one.explain_silence(before.origins());
+    other.explain_silence(after.origins());
+    let difference = parting.difference(before, after)?;
+    let differs = difference.is_some() || !one.summary.counts_as(&other.summary);
     let compared = Compared { before: &one.summary, after: &other.summary, first_difference: difference };
     let text = || {
         let painter = Painter::stdout(cli.output.color);
@@ -73,15 +52,6 @@ pub(super) fn compare(
     };
     print_out(cli.output.rows(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
     Ok(if differs { Status::No } else { Status::Done })
-}
-
-/// All that was counted; why jobs have not run may be told in other words.
-fn counted(summary: &Summary) -> anyhow::Result<serde_json::Value> {
-    let mut all = serde_json::to_value(summary)?;
-    if let Some(all) = all.as_object_mut() {
-        ["warnings", "never_run"].into_iter().for_each(|key| drop(all.remove(key)));
-    }
-    Ok(all)
 }
 
 /// What a line of the table says.
@@ -135,7 +105,7 @@ fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, p
                     None => text += &format!("    {when} nothing more happens to it\n"),
                     Some(Fared { at, what, decided }) => {
                         text += &format!("    {when} {} after the start it {what}\n", written(*at));
-                        text.extend(decided.iter().map(|decided| decided.lines("                ")));
+                        text.extend(decided.iter().map(|it| decided::lines(it, "                ")));
                     }
                 }
             }
@@ -190,63 +160,10 @@ fn hooks(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     rows
 }
 
-/// Looks for the first thing that happens in one course and not in the other, while both are played; what has happened alike is
-/// forgotten.
-#[derive(Default)]
-struct Search {
-    courses: [Vec<Fate>; 2],
-    /// The job.
-    found: Option<(u32, String)>,
-}
-
-impl Search {
-    /// Both have been played up to the same time.
-    fn go_on(&mut self, both: &mut [Simulation<'_>]) {
-        for (course, simulation) in self.courses.iter_mut().zip(&mut *both) {
-            course.append(&mut simulation.take_fates());
-        }
-        let [one, other] = &mut self.courses;
-        if self.found.is_none() {
-            let same = one.iter().zip(&*other).take_while(|(one, other)| one.is_as(other)).count();
-            one.drain(..same);
-            other.drain(..same);
-            let first = match (one.first(), other.first()) {
-                (Some(one), Some(other)) if other.at < one.at => Some(other),
-                (Some(one), _) => Some(one),
-                (None, other) => other,
-            };
-            self.found = first.map(|fate| (fate.number, fate.job.clone()));
-        }
-        if let Some((number, _)) = self.found {
-            // From here on what the same job meets.
-            for (course, simulation) in self.courses.iter_mut().zip(both) {
-                course.retain(|fate| fate.number == number);
-                course.truncate(1);
-                if course.is_empty() {
-                    simulation.remember(Whose::Number(number))
-                } else {
-                    simulation.forget()
-                }
-            }
-        }
-    }
-
-    fn difference(self, play: Play, (before, after): (&Ready, &Ready)) -> anyhow::Result<Option<Difference>> {
-        let Some((_, job)) = self.found else { return Ok(None) };
-        let [one, other] = self.courses;
-        let fared = |ready: &Ready, fates: Vec<Fate>| -> anyhow::Result<Option<Fared>> {
-            let decided = of_fates(ready, play, &fates)?;
-            let first = fates.into_iter().zip(decided).next();
-            Ok(first.map(|(fate, decided)| Fared { at: fate.at, what: clean(&fate.what), decided }))
-        };
-        Ok(Some(Difference { job, before: fared(before, one)?, after: fared(after, other)? }))
-    }
-}
-
 fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
 fn count(count: f64) -> String {
-    super::simulate_report::thousands(count as u64)
+    thousands(count as u64)
 }

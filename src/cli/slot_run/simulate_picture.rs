@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::simulate_report::{report, thousands};
+use super::simulate_report::report;
 use crate::cli::common::{Painter, When};
 use crate::picture::{self, Change, Lane, MarkKind, Stay};
 use crate::runner::simulate::summary::{Summary, pair_name};
@@ -10,6 +10,7 @@ use crate::runner::simulate::timeline::{COLUMNS, Mark, Timeline, pair};
 use crate::runner::simulate::times::written;
 use crate::slot::{Activity, State};
 use crate::text::calendar::Civil;
+use crate::text::count::thousands;
 
 /// The timeline alone.
 pub(super) fn svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::load::{self, MadeUp};
+use super::load::{self, MadeUp, OF_COMMAND};
 use super::options::Cli;
-use super::simulate_slips::slips;
 use crate::cli::common::{Problem, Session, in_scenario, line_of_knob, read_jobs, read_scenario};
 use crate::config::Config;
 use crate::os::RealWorld;
-use crate::runner::simulate::{Plan, PlanError, Play, Players, Scenario, Simulation, Workload};
+use crate::runner::simulate::{
+    Courses, Origins, Plan, PlanError, Play, Players, Scenario, Simulation, Workload,
+};
 use crate::slot::Settings;
 use crate::world::World;
 
@@ -20,15 +21,51 @@ pub(super) struct Ready {
     pub scenario: Scenario,
     pub plan: Plan,
     /// The file of the scenario.
-    pub path: PathBuf,
+    path: PathBuf,
+    /// Its name.
+    name: String,
     /// The configurations of all machines, at the start and from an event on, by their numbers.
-    pub configs: Vec<Config>,
+    configs: Vec<Config>,
     /// The knobs of the command line, which stand above those of the scenario.
-    pub commanded: Vec<String>,
+    commanded: Vec<String>,
+    /// What the configurations are looked at in.
+    world: RealWorld,
     /// The jobs, read already, for whoever plays it first.
     jobs: RefCell<Option<Workload>>,
     /// For reading them again: what is odd about them was told.
     silent: Session,
+}
+
+impl Ready {
+    /// Where its knobs were set.
+    pub(super) fn origins(&self) -> Origins<'_> {
+        Origins {
+            configs: &self.configs,
+            commanded: &self.commanded,
+            commander: OF_COMMAND,
+            scenario: &self.scenario,
+            file: &self.name,
+            world: &self.world,
+        }
+    }
+}
+
+/// What is played, and how.
+pub(super) struct Course<'r> {
+    pub ready: &'r Ready,
+    pub play: Play,
+}
+
+impl Courses for Course<'_> {
+    type Error = anyhow::Error;
+
+    fn begin(&self) -> anyhow::Result<Simulation<'_>> {
+        simulation(self.ready, self.play)
+    }
+
+    fn origins(&self) -> Origins<'_> {
+        self.ready.origins()
+    }
 }
 
 /// The configurations of machines while they are made up, one after another.
@@ -91,16 +128,21 @@ pub(super) fn prepare(
     load::warn(session, &told);
     let plan = plan.map_err(|error| unplanned(error, (&scenario, path)))?;
     load::warn(of_scenario, &plan.notes(&scenario));
-    if let Some(config) = configs.first() {
-        let mut slips = slips(config, (&scenario, path), &world);
-        slips.retain(|slip| !told.contains(slip));
-        load::warn(session, &slips);
-    }
-    let commanded = cli.config.set_knob.iter().map(|(name, _)| name.clone()).collect();
-    let path = path.to_owned();
-    let mut ready =
-        Ready { scenario, plan, path, configs, commanded, jobs: RefCell::new(None), silent: silent.clone() };
-    let jobs = workload(&ready, &world, of_scenario)?;
+    let mut ready = Ready {
+        scenario,
+        plan,
+        path: path.to_owned(),
+        name: path.display().to_string(),
+        configs,
+        commanded: cli.config.set_knob.iter().map(|(name, _)| name.clone()).collect(),
+        world,
+        jobs: RefCell::new(None),
+        silent: silent.clone(),
+    };
+    let mut slips = ready.origins().slips();
+    slips.retain(|slip| !told.contains(slip));
+    load::warn(session, &slips);
+    let jobs = workload(&ready, &ready.world, of_scenario)?;
     // What jobs' ads may ask of slots has to be there.
     ready.plan.know_jobs(jobs.bases());
     ready.jobs = RefCell::new(Some(jobs));

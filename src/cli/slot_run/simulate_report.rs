@@ -4,6 +4,8 @@ use crate::cli::common::{Painter, table};
 use crate::runner::simulate::summary::{NeverRun, PartTold, Summary, TypeTold};
 use crate::runner::simulate::times::written;
 use crate::text::calendar::Civil;
+use crate::text::count::thousands;
+use crate::text::one_line::printable;
 
 /// So many owners, causes and kinds are shown.
 const SHOWN: usize = 5;
@@ -225,32 +227,8 @@ fn short(name: &str) -> String {
 }
 
 pub(super) fn cut(text: &str, most: usize) -> String {
-    let clean = |c: char| if c.is_control() { '?' } else { c };
     match text.char_indices().nth(most) {
-        Some((at, _)) => text[..at].chars().map(clean).chain("...".chars()).collect(),
-        None => text.chars().map(clean).collect(),
-    }
-}
-
-/// A count as people write it.
-pub(super) fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_written_with_commas() {
-        assert_eq!([thousands(0), thousands(999), thousands(1_234_567)], ["0", "999", "1,234,567"]);
+        Some((at, _)) => printable(&text[..at]) + "...",
+        None => printable(text),
     }
 }

@@ -54,4 +54,10 @@ impl Scenario {
         let table = find(&|set| set.trim() == value.trim()).or_else(|| find(&|_| true))?;
         Some(place_of_knob(&self.text, table, name))
     }
+
+    /// The line, from 1, on which a knob is set, as in [`Scenario::place_of_knob`].
+    pub fn line_of_knob(&self, name: &str, value: &str) -> Option<usize> {
+        let above = self.text.get(..self.place_of_knob(name, value)?.start)?;
+        Some(1 + above.matches('\n').count())
+    }
 }

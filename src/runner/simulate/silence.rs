@@ -1,12 +1,11 @@
 //! Why jobs have never run that no slot was offered: what keeps slots from asking.
 
-use super::decided::{clean, place};
-use super::simulate_ready::Ready;
-use super::simulate_report::thousands;
-use crate::os::RealWorld;
-use crate::runner::simulate::summary::{HookCounts, Summary, pair_name};
-use crate::runner::simulate::{Played, Silent};
+use super::origins::Origins;
+use super::result::{Played, Silent};
+use super::summary::{HookCounts, Summary, pair_name};
 use crate::slot::State;
+use crate::text::count::thousands;
+use crate::text::one_line::printable;
 
 /// So many reasons are told.
 const MOST: usize = 5;
@@ -14,20 +13,24 @@ const MOST: usize = 5;
 /// What keeps many a slot from asking, in a pool too.
 const HINT: &str = "; a slot asks for work only while START is not false without a job: there =?= is false where == leaves it open";
 
-/// Gives jobs that no slot was offered the reasons why none has asked, or why asking brought nothing.
-pub(super) fn explain_silence(ready: &Ready, played: &mut Played) {
-    let summary = &played.summary;
-    let mut reasons: Vec<String> =
-        played.silent.iter().take(MOST).map(|silent| reason(ready, silent, summary)).collect();
-    if reasons.is_empty() {
-        reasons.extend(match &summary.ended {
-            Some(ended) => Some(format!("no slot was offered one: no machine is left ({})", clean(ended))),
-            None if summary.slots == 0 => Some("no slot was offered one: there is none".to_owned()),
-            None => None,
-        });
-    }
-    for never in played.summary.never_run.iter_mut().filter(|never| never.why.is_empty()) {
-        never.why.clone_from(&reasons);
+impl Played {
+    /// Gives jobs that no slot was offered the reasons why none has asked, or why asking brought nothing.
+    pub fn explain_silence(&mut self, origins: Origins<'_>) {
+        let summary = &self.summary;
+        let mut reasons: Vec<String> =
+            self.silent.iter().take(MOST).map(|silent| reason(origins, silent, summary)).collect();
+        if reasons.is_empty() {
+            reasons.extend(match &summary.ended {
+                Some(ended) => {
+                    Some(format!("no slot was offered one: no machine is left ({})", printable(ended)))
+                }
+                None if summary.slots == 0 => Some("no slot was offered one: there is none".to_owned()),
+                None => None,
+            });
+        }
+        for never in self.summary.never_run.iter_mut().filter(|never| never.why.is_empty()) {
+            never.why.clone_from(&reasons);
+        }
     }
 }
 
@@ -43,7 +46,7 @@ fn lost_calls(summary: &Summary) -> String {
     summary.hooks.first().and_then(told).unwrap_or_default()
 }
 
-fn reason(ready: &Ready, silent: &Silent, summary: &Summary) -> String {
+fn reason(origins: Origins<'_>, silent: &Silent, summary: &Summary) -> String {
     let Silent { slots, place: of, pair, start } = silent;
     let slots = if *slots == 1 { "1 slot".to_owned() } else { format!("{} slots", thousands(*slots)) };
     let Some(start) = start else {
@@ -59,7 +62,32 @@ fn reason(ready: &Ready, silent: &Silent, summary: &Summary) -> String {
     };
     let asks_a_job = text.contains("=?=") && seen.iter().any(|seen| seen.ends_with(" = undefined"));
     let hint = if asks_a_job { HINT } else { "" };
-    seen.extend(Some(place(ready, of, "START", &RealWorld::new())).filter(|place| !place.is_empty()));
+    seen.extend(Some(origins.place(of, "START")).filter(|place| !place.is_empty()));
     let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
-    format!("no slot was offered one: START is false in {slots}: {}{}{hint}", clean(text), clean(&seen))
+    format!(
+        "no slot was offered one: START is false in {slots}: {}{}{hint}",
+        printable(text),
+        printable(&seen)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::simulate::decided::Courses;
+    use crate::runner::simulate::of_text::{CONFIG, TextCourse};
+
+    #[test]
+    fn a_start_that_is_false_without_a_job_is_why_no_slot_asks() {
+        let config = format!("{CONFIG}START = TARGET.Site =?= \"x\"\n");
+        let course = TextCourse::new(&config, "length = '1h'\n[[jobs]]\nowner = 'ana'\n");
+        let mut simulation = course.begin().unwrap();
+        simulation.run();
+        let mut played = simulation.finish();
+        played.explain_silence(course.origins());
+        let [never] = &played.summary.never_run[..] else { panic!("{:?}", played.summary.never_run) };
+        let why = &never.why[0];
+        assert!(why.starts_with("no slot was offered one: START is false in 2 slots: "), "{why}");
+        assert!(why.contains("condor_config, line 11)") && why.ends_with(HINT), "{why}");
+    }
 }

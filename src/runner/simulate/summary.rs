@@ -241,6 +241,20 @@ pub struct Summary {
     pub warnings: BTreeMap<String, u64>,
 }
 
+impl Summary {
+    /// Whether the same was counted; why jobs have not run may be told in other words.
+    pub fn counts_as(&self, other: &Summary) -> bool {
+        let counted = |summary: &Summary| {
+            let mut all = serde_json::to_value(summary).ok()?;
+            for key in ["warnings", "never_run"] {
+                all.as_object_mut()?.remove(key);
+            }
+            Some(all)
+        };
+        counted(self) == counted(other)
+    }
+}
+
 /// Number of a pair of state and activity.
 pub type Pair = (State, Activity);
 
