@@ -16,8 +16,8 @@ use serde_json::json;
 use self::forms::{Form, Listed};
 use self::options::{Arguments, Common, Verb};
 pub(super) use self::read::configured_queue;
-use self::read::{configured_log, jobs_of, queue_log};
-use self::rows::{Row, Trouble, age_text, letter};
+use self::read::queue_log;
+use self::rows::{age_text, letter};
 use super::common::{
     Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out, table,
 };
@@ -26,8 +26,9 @@ use crate::classad::format::json::{self, Layout};
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{Config, Who};
 use crate::job::JobStatus;
-use crate::queue::HistoryRecord;
-use crate::router::{Knobs, Reading, RouteTable};
+use crate::queue::{HistoryRecord, history_files};
+use crate::router::pairs::{self, Pair, Trouble, jobs_of};
+use crate::router::{Knobs, Reading, Route, RouteTable};
 use crate::text::calendar::Civil;
 use crate::world::World;
 
@@ -124,13 +125,13 @@ impl View<'_> {
     }
 
     /// All rows of the files, or of the queue log of the configuration.
-    fn rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<Row>> {
+    fn rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<Pair>> {
         let mut jobs = Vec::new();
         let mut sources = None;
         if files.is_empty() {
             let config = self.config(world)?;
             let session = &self.session.reading(Dialect::of(world).strict(config.is_strict()));
-            let log = |copies: bool| configured_log(&config.view(world), copies);
+            let log = |copies: bool| pairs::queue_log(&config.view(world), copies);
             let copies = log(true).ok_or_else(|| {
                 Problem::unreadable("no queue log is configured")
                     .hint("name a job_queue.log or a file of ads")
@@ -145,10 +146,10 @@ impl View<'_> {
             jobs.extend(read::any_file(file, self.session, world)?);
         }
         let patience = self.common.patience.as_secs() as i64;
-        Ok(rows::rows(jobs, sources, patience, world))
+        Ok(pairs::pairs(jobs, sources, patience, world))
     }
 
-    fn keeps(&self, row: &Row, world: &dyn World) -> bool {
+    fn keeps(&self, row: &Pair, world: &dyn World) -> bool {
         let common = self.common;
         let any = common.running || common.idle || common.held;
         let state = (common.running
@@ -186,7 +187,7 @@ impl View<'_> {
     }
 
     /// Jobs in the form that is asked for.
-    fn shown(&self, rows: &[Row], world: &dyn World) -> anyhow::Result<Vec<u8>> {
+    fn shown(&self, rows: &[Pair], world: &dyn World) -> anyhow::Result<Vec<u8>> {
         match &self.common.by {
             Some(by) => counts::shown(rows, by, &self.form, world),
             None => self.form.shown(rows, world, |painter| list(rows, painter)),
@@ -232,7 +233,7 @@ impl View<'_> {
     }
 
     /// How many jobs are in trouble, by route, user or site; what is wrong with a route itself is told beside it.
-    fn troubled(&self, by: &str, mut rows: Vec<Row>, world: &dyn World) -> anyhow::Result<Status> {
+    fn troubled(&self, by: &str, mut rows: Vec<Pair>, world: &dyn World) -> anyhow::Result<Status> {
         let over = self.over_limits(&rows, world);
         rows.retain(|row| row.trouble.is_some() && self.keeps(row, world));
         for (_, route, text) in &over {
@@ -243,7 +244,7 @@ impl View<'_> {
     }
 
     /// Routes that have more jobs than they may, where a configuration tells of their limits.
-    fn over_limits(&self, rows: &[Row], world: &dyn World) -> Vec<(String, BString, String)> {
+    fn over_limits(&self, rows: &[Pair], world: &dyn World) -> Vec<(String, BString, String)> {
         let Ok(config) = self.config(world) else { return Vec::new() };
         let view = config.view(world);
         let knobs = Knobs::load(&view, &mut |_| {});
@@ -251,17 +252,11 @@ impl View<'_> {
             Reading { view: &view, knobs: &knobs, world, quirks: crate::quirks::Quirks::None },
             &mut |_| {},
         );
-        let mut found = Vec::new();
-        for (_, route) in routes.in_order() {
-            let jobs =
-                rows.iter().filter(|row| row.copy.is_some() && row.route.eq_ignore_ascii_case(&route.name));
-            let jobs = jobs.count() as i64;
-            if jobs > route.max_jobs {
-                let text = format!("{jobs} jobs, {} are allowed (MaxJobs)", route.max_jobs);
-                found.push((String::new(), route.name.clone(), text));
-            }
-        }
-        found
+        let told = |(route, jobs): (&Route, i64)| {
+            let text = format!("{jobs} jobs, {} are allowed (MaxJobs)", route.max_jobs);
+            (String::new(), route.name.clone(), text)
+        };
+        pairs::over_limits(rows, &routes).into_iter().map(told).collect()
     }
 
     /// Ads of routed jobs that have left the queue, the newest first.
@@ -275,7 +270,7 @@ impl View<'_> {
                 .text("HISTORY")
                 .or_else(|| view.text("SPOOL").map(|spool| [spool.as_slice(), b"/history"].concat().into()))
                 .ok_or_else(|| Problem::unreadable("no history is configured").hint("name a history file"))?;
-            paths = read::history_files(&history.to_path_lossy(), world);
+            paths = history_files(&history.to_path_lossy(), world);
         }
         let mut ads: Vec<ClassAd> = Vec::new();
         let mut broken = 0u64;
@@ -316,7 +311,7 @@ impl View<'_> {
         let ads = self.past_ads(files, &world)?;
         let shown = match &self.common.by {
             Some(by) => {
-                let rows: Vec<Row> = ads.iter().map(|ad| rows::of_past(ad, &world)).collect();
+                let rows: Vec<Pair> = ads.iter().map(|ad| pairs::of_past(ad, &world)).collect();
                 counts::shown(&rows, by, &self.form, &world)?
             }
             None => self.form.shown(&ads, &world, |painter| past(&ads, painter, &world))?,
@@ -338,7 +333,7 @@ impl Listed for ClassAd {
     }
 }
 
-impl Listed for Row {
+impl Listed for Pair {
     fn ad(&self) -> Cow<'_, ClassAd> {
         Cow::Borrowed(&self.ad)
     }
@@ -360,7 +355,7 @@ impl Listed for Row {
     }
 }
 
-fn list(rows: &[Row], painter: Painter) -> String {
+fn list(rows: &[Pair], painter: Painter) -> String {
     let columns = ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<STATE", ">FOR", "<RESOURCE"];
     let or_dash = |text: &BString| if text.is_empty() { "-".to_owned() } else { text.to_string() };
     let rows = rows.iter().map(|row| {

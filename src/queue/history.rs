@@ -4,11 +4,13 @@
 //! exist, do no harm.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::{ClassAd, LineError};
 use crate::text::caseless;
+use crate::world::World;
 
 /// The longest record that is kept in memory, in bytes; of a longer one the beginning is dropped.
 const LONGEST: usize = 64 << 20;
@@ -171,6 +173,19 @@ impl<R: Read + Seek> Iterator for Backwards<R> {
             }
         }
     }
+}
+
+/// The history files beside a history's own name, the newest first: `history`, `history.20261121T000000`, packed ones too.
+pub fn history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
+    let (Some(directory), Some(name)) = (history.parent(), history.file_name()) else { return Vec::new() };
+    let mut names = world.list_dir(directory).unwrap_or_default();
+    let prefix = [name.as_encoded_bytes(), b"."].concat();
+    names.retain(|found| found == name || found.as_encoded_bytes().starts_with(&prefix));
+    names.sort();
+    names.reverse();
+    // The plain name is the newest.
+    names.sort_by_key(|found| found != name);
+    names.into_iter().map(|name| directory.join(name)).collect()
 }
 
 #[cfg(test)]

@@ -223,6 +223,29 @@ impl Changes<'_> {
     }
 }
 
+/// A source as the router leaves it after a last look at its copy, whose id is given: what it takes over, and whether it is done.
+///
+/// # Errors
+/// One of the two has no usable JobStatus.
+pub fn finish(
+    source: &mut ClassAd,
+    (routed, id): (&ClassAd, Option<BString>),
+    extra: Extra<'_>,
+    (now, world): (i64, &dyn World),
+) -> Result<(), MirrorError> {
+    let queued = source.clone();
+    if let Some(id) = id {
+        source.set("RoutedToJobId", id);
+    }
+    mirror(source, Look { queued: &queued, routed, extra, now, world })?;
+    let done = Context::new(world).my(source).int("JobStatus") == Some(JobStatus::COMPLETED);
+    source.set("Managed", if done { "ScheddDone" } else { "External" });
+    if done {
+        source.set("ManagedManager", "");
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,5 +271,23 @@ mod tests {
         assert!(changes.iter().all(|(name, expr)| name != "ReleaseReason" && expr.is_some()), "{changes:?}");
         assert!(!source.contains("ReleaseReason"));
         assert_eq!(source.string("LastReleaseReason").map(bstr::BStr::new), Some("by hand".into()));
+    }
+
+    #[test]
+    fn a_source_whose_copy_has_completed_is_done() {
+        let world = RealWorld::new();
+        let finished = |copy: &[u8]| {
+            let mut source =
+                long::parse(b"JobStatus = 2\nManaged = \"External\"\nManagedManager = \"r\"\n").0;
+            let copy = long::parse(copy).0;
+            let made = finish(&mut source, (&copy, Some("7.0".into())), Extra::default(), (9, &world));
+            let text = |name: &str| source.string(name).map(ToString::to_string);
+            (made, text("Managed"), text("ManagedManager"), text("RoutedToJobId"))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let done = finished(b"JobStatus = 4\n");
+        assert_eq!(done, (Ok(()), some("ScheddDone"), some(""), some("7.0")));
+        assert_eq!(finished(b"JobStatus = 2\n").1, some("External"));
+        assert_eq!(finished(b"A = 1\n").0, Err(MirrorError::Copy));
     }
 }

@@ -18,6 +18,8 @@
 //! | `policy` | periodic expressions of managed sources |
 //! | `routed_job` | one job under management |
 //! | `hook_verdict` | what the answer of a hook means |
+//! | `pairs` | sources and copies of a queue brought together, and what is wrong with them |
+//! | `whole_table` | the table with routes of the old syntax, and what is to be told of it |
 //! | `token` | IDTOKENs that are made for copies |
 
 pub mod choose;
@@ -30,6 +32,7 @@ pub mod limits;
 pub mod machine;
 pub mod mirror;
 pub mod note;
+pub mod pairs;
 mod pass;
 mod queue_refusal;
 pub mod route;
@@ -37,6 +40,7 @@ pub mod routed_job;
 pub mod table;
 pub mod token;
 pub mod translate;
+mod whole_table;
 
 pub use choose::{Choice, Chooser, Looked, Rounds};
 pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};

@@ -7,10 +7,10 @@ use bstr::{BString, ByteSlice};
 use serde_json::json;
 
 use super::forms::{Form, Listed};
-use super::rows::Row;
 use crate::classad::ClassAd;
 use crate::cli::common::table;
 use crate::job::JobStatus;
+use crate::router::pairs::Pair;
 use crate::world::World;
 
 /// What is counted, as data.
@@ -48,7 +48,7 @@ impl Listed for Counts {
 }
 
 /// The counts of jobs by `by` in the form that was asked for.
-pub(super) fn shown(rows: &[Row], by: &str, form: &Form, world: &dyn World) -> anyhow::Result<Vec<u8>> {
+pub(super) fn shown(rows: &[Pair], by: &str, form: &Form, world: &dyn World) -> anyhow::Result<Vec<u8>> {
     let (of, heading) = match by {
         "user" => ("User", "<USER"),
         "site" => ("Site", "<SITE"),

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context, Dialect};
 use crate::cli::common::{Problem, Session as Program, is_log, open_input, pipe_ends, read_log};
-use crate::config::{Config, View};
+use crate::config::Config;
 use crate::job::JobId;
 use crate::os::files::open_regular;
 use crate::queue::{Backwards, HistoryRecord, JobQueue};
+use crate::router::pairs::{self, jobs_of};
 use crate::world::{Command, World};
 
 /// So many errors of a file are told one by one.
@@ -22,33 +23,10 @@ const TOLD: u64 = 10;
 /// How much a compressed file may hold, in bytes.
 const UNPACKED: usize = 2 << 30;
 
-/// The queue log that the configuration names (`Scheduler::Scheduler`, schedd_main.cpp): that of the second schedd first where copies are asked for.
-pub(super) fn configured_log(view: &View<'_>, copies: bool) -> Option<PathBuf> {
-    let spool = |name: &str| {
-        view.text(name).map(|spool| BString::from([spool.as_slice(), b"/job_queue.log"].concat()))
-    };
-    let second =
-        || view.text("JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG").or_else(|| spool("JOB_ROUTER_SCHEDD2_SPOOL"));
-    let found = copies
-        .then(second)
-        .flatten()
-        .or_else(|| view.text("JOB_ROUTER_SCHEDD1_JOB_QUEUE_LOG"))
-        .or_else(|| spool("JOB_ROUTER_SCHEDD1_SPOOL"))
-        .or_else(|| view.text("JOB_QUEUE_LOG"))
-        .or_else(|| spool("SPOOL"))?;
-    Some(found.to_path_lossy().into_owned())
-}
-
 /// Reads a queue log; says what had to be passed over.
 pub(super) fn queue_log(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
     let problem = || Problem::cannot_read(path.display());
     read_log(&mut File::open(path).with_context(problem)?, path, program)
-}
-
-/// The jobs of a queue with their clusters' attributes in them.
-pub(super) fn jobs_of(queue: &JobQueue) -> Vec<(JobId, ClassAd)> {
-    let ids = queue.jobs();
-    ids.into_iter().filter_map(|id| Some((id, queue.job(id)?.flattened_chain()))).collect()
 }
 
 /// The first bytes of a file.
@@ -103,19 +81,6 @@ pub(super) fn any_file(
         return Err(Problem::unreadable(format!("'{name}' holds no ad of a job")).into());
     }
     Ok(jobs)
-}
-
-/// The history files beside a history's own name, the newest first: `history`, `history.20261121T000000`, packed ones too.
-pub(super) fn history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
-    let (Some(directory), Some(name)) = (history.parent(), history.file_name()) else { return Vec::new() };
-    let mut names = world.list_dir(directory).unwrap_or_default();
-    let prefix = [name.as_encoded_bytes(), b"."].concat();
-    names.retain(|found| found == name || found.as_encoded_bytes().starts_with(&prefix));
-    names.sort();
-    names.reverse();
-    // The plain name is the newest.
-    names.sort_by_key(|found| found != name);
-    names.into_iter().map(|name| directory.join(name)).collect()
 }
 
 /// What a packed file holds; nothing if it is not packed, as its name says.
@@ -177,7 +142,7 @@ pub(in crate::cli) fn configured_queue(
     program: &Program,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
     let path: PathBuf =
-        configured_log(&config.view(world), copies).unwrap_or_else(|| Path::new("job_queue.log").into());
+        pairs::queue_log(&config.view(world), copies).unwrap_or_else(|| Path::new("job_queue.log").into());
     let program = &program.reading(Dialect::of(world).strict(config.is_strict()));
     Ok(jobs_of(&queue_log(&path, program)?))
 }

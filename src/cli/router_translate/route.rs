@@ -6,20 +6,15 @@ use clap::Args;
 use super::options::VerbOptions;
 use super::router::{self, Reasons, Setup, StateOptions};
 use super::stream::{Ads, each_ad};
-use crate::classad::{ClassAd, Dialect};
+use crate::classad::ClassAd;
 use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
-use crate::hook::HookType;
-use crate::os::Reactor;
 use crate::router::explain::NAMED;
 use crate::router::translate::{Part, Stage, Watcher, difference};
-use crate::router::{
-    Choice, HookAnswer, HookDecision, Original, Pass, Route, TranslateError, Translator, forget_routing,
-    hook_verdict,
-};
+use crate::router::{Choice, Pass, Route, Translator, forget_routing};
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::router::{Called, HookRunner, NoHook};
+use crate::runner::router::{HookRunner, OneByOne, Outcome, Told};
 use crate::transform::{Event, Line, Observer, Transform};
 
 /// Options of the verb.
@@ -99,23 +94,6 @@ impl Observer for Tracer<'_> {
     }
 }
 
-/// What a router does with a job whose translate hook gave nothing.
-const STUCK: &str = "stays claimed, and the hook is called again";
-/// What a router does with a job that has no JobUniverse.
-const ABORT: &str = "the router aborts here";
-
-/// What became of a job.
-enum Outcome {
-    /// It was routed: the source as it is left, and the copy.
-    Routed(Box<(ClassAd, ClassAd)>),
-    /// It was edited in place: how it differs now, and the edited ad.
-    Edited(Box<ClassAd>),
-    /// It was given back.
-    GivenBack(String),
-    /// It was neither routed nor given back: what became of it, and why.
-    Kept(&'static str, String),
-}
-
 struct Work<'a> {
     arguments: &'a Arguments,
     program: &'a Program,
@@ -125,9 +103,7 @@ struct Work<'a> {
     forced: Option<usize>,
     ads: Ads,
     reasons: Reasons,
-    translator: Translator<'a>,
-    hooks: HookRunner<'a>,
-    reactor: Option<Reactor>,
+    jobs: OneByOne<'a>,
 }
 
 /// Carries it out: 0 when every job was routed, 1 when one was not.
@@ -141,26 +117,21 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let forced = arguments.route.as_deref().map(|name| setup.named(name)).transpose()?;
     let (stdin, stdout) = pipe_ends();
     let knobs: &dyn MacroSource = &view;
+    let translator =
+        Translator { table: &setup.table, knobs: &setup.knobs, config: Some(knobs), world: &world, quirks };
+    let hooks = HookRunner {
+        knobs: &view,
+        world: &world,
+        environment: DaemonEnvironment::of_program(&world, &arguments.options.config.choice())
+            .for_hooks(quirks),
+        limit: Some(arguments.hook_limit),
+        directory: None,
+        quirks,
+    };
     let mut work = Work {
         arguments,
         program,
-        translator: Translator {
-            table: &setup.table,
-            knobs: &setup.knobs,
-            config: Some(knobs),
-            world: &world,
-            quirks,
-        },
-        hooks: HookRunner {
-            knobs: &view,
-            world: &world,
-            environment: DaemonEnvironment::of_program(&world, &arguments.options.config.choice())
-                .for_hooks(quirks),
-            limit: Some(arguments.hook_limit),
-            directory: None,
-            quirks,
-        },
-        reactor: None,
+        jobs: OneByOne::new(translator, hooks, !arguments.no_hooks),
         setup: &setup,
         pass,
         forced,
@@ -238,117 +209,25 @@ impl<'a> Work<'a> {
         chosen
     }
 
-    /// Claims, translates and edits one job as the router would.
-    fn one(&mut self, route: &Route, key: &str, job: &ClassAd) -> anyhow::Result<Outcome> {
-        let world = self.translator.world;
-        let in_place = route.edit_job_in_place.truth(job, world);
-        let sandboxed = route.job_should_be_sandboxed.truth(job, world);
-        // The mark of the claim stands in the queue alone: hook and copy see the job as it was (recordings r01, r02).
-        let mut ad = match self.translated(route, key, job, in_place)? {
-            Ok(Some(answer)) => answer,
-            Ok(None) => job.clone(),
-            Err(outcome) => return Ok(outcome),
-        };
-        let mut tracer = Tracer { program: self.program, trace: self.arguments.trace };
-        let made = match in_place {
-            true => self.translator.apply(route, &mut ad, &mut tracer),
-            false => self.translator.copy(route, &Original { ad: job, key, sandboxed }, &mut ad, &mut tracer),
-        };
-        let mut source = job.clone();
-        if !in_place {
-            source.set("Managed", "External");
-            source.set("ManagedManager", self.translator.knobs.name.clone());
-        }
-        if let Err(error) = made {
-            if let TranslateError::Transform { failure, .. } = &error {
-                self.program.report(&report::failure(failure, Status::Failed));
+    /// What the router would do with it.
+    fn one(&mut self, route: &Route, key: &str, job: &ClassAd) -> std::io::Result<Outcome> {
+        let (program, arguments) = (self.program, self.arguments);
+        let mut tracer = Tracer { program, trace: arguments.trace };
+        let is_told = arguments.explain || arguments.trace;
+        let mut tell = |told: Told<'_>| match told {
+            Told::WouldCall(path) => {
+                program.warn(&format!("{key}: the router would call {path} (TRANSLATE_JOB) here"));
             }
-            return Ok(Outcome::GivenBack(error.to_string()));
-        }
-        if in_place {
-            if self.arguments.explain || self.arguments.trace {
-                for (name, expr) in difference(&source, &ad) {
+            Told::HookSays(text) => program.tell(&format!("{key}: TRANSLATE_JOB says: {text}\n")),
+            Told::Failure(failure) => program.report(&report::failure(failure, Status::Failed)),
+            Told::Edited(before, after) if is_told => {
+                for (name, expr) in difference(before, after) {
                     let value = expr.map_or(BString::from("(deleted)"), |expr| expr.unparse_old());
-                    self.program.tell(&format!("{key}  edits {name} = {value}\n"));
+                    program.tell(&format!("{key}  edits {name} = {value}\n"));
                 }
             }
-            return Ok(Outcome::Edited(Box::new(ad)));
-        }
-        if !source.contains("Owner") {
-            return Ok(Outcome::GivenBack("the job has no Owner".into()));
-        }
-        Ok(Outcome::Routed(Box::new((source, ad))))
-    }
-
-    /// The answer of the job's translate hook, if it has one; the inner error is what becomes of the job without one.
-    fn translated(
-        &mut self,
-        route: &Route,
-        key: &str,
-        source: &ClassAd,
-        in_place: bool,
-    ) -> anyhow::Result<Result<Option<ClassAd>, Outcome>> {
-        let hook = HookType::TranslateJob;
-        if self.arguments.no_hooks {
-            if let Ok(path) = self.hooks.path(hook, source) {
-                self.program.warn(&format!("{key}: the router would call {path} (TRANSLATE_JOB) here"));
-            }
-            return Ok(Ok(None));
-        }
-        if let Err(NoHook::NotConfigured) = self.hooks.path(hook, source) {
-            return Ok(Ok(None));
-        }
-        if self.reactor.is_none() {
-            self.reactor = Some(Reactor::new(&[])?);
-        }
-        let Some(reactor) = &mut self.reactor else { return Ok(Ok(None)) };
-        let stdin = HookRunner::stdin(hook, &route.description(), source, source);
-        Ok(match self.hooks.run(reactor, hook, source, stdin) {
-            Ok(called) => self.judged(&called, key, source, in_place),
-            Err(NoHook::NotConfigured) => Ok(None),
-            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => Err(Outcome::GivenBack(reason)),
-        })
-    }
-
-    /// What the answer of the translate hook means.
-    fn judged(
-        &self,
-        called: &Called,
-        key: &str,
-        source: &ClassAd,
-        in_place: bool,
-    ) -> Result<Option<ClassAd>, Outcome> {
-        if called.timed_out {
-            let limit = self.arguments.hook_limit.as_secs();
-            return Err(Outcome::GivenBack(format!(
-                "TRANSLATE_JOB {} took longer than {limit} s and was killed",
-                called.path
-            )));
-        }
-        let answer = HookAnswer {
-            dialect: Dialect::of(self.translator.world),
-            hook: HookType::TranslateJob,
-            exit: called.exit,
-            stdout: &called.stdout,
-            cut: called.cut,
-            source,
-            routed: None,
-            edit_in_place: in_place,
+            Told::Edited(..) => {}
         };
-        let verdict = hook_verdict(&answer, self.translator.quirks);
-        let stderr = called.stderr.trim().as_bstr();
-        if !stderr.is_empty() {
-            self.program.tell(&format!("{key}: TRANSLATE_JOB says: {stderr}\n"));
-        }
-        let reason = || {
-            let word = verdict.decision.word();
-            format!("TRANSLATE_JOB {}: {word} ({})", called.path, verdict.reason)
-        };
-        match verdict.decision {
-            HookDecision::Routed | HookDecision::Edited => Ok(Some(verdict.answer)),
-            HookDecision::Stuck => Err(Outcome::Kept(STUCK, reason())),
-            HookDecision::RouterAbort => Err(Outcome::Kept(ABORT, reason())),
-            _ => Err(Outcome::GivenBack(reason())),
-        }
+        self.jobs.route(route, (key, job), &mut tracer, &mut tell)
     }
 }

@@ -5,18 +5,16 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use clap::Args;
 use rustc_hash::FxHashMap;
 
 use crate::classad::{ClassAd, Context as Eval, Dialect};
 use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, brief};
 use crate::config::{Config, Who};
-use crate::job::JobStatus;
 use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
-use crate::router::{Knobs, Note, Pass, Reading, RouteState, RouteTable, Subject, deprecated};
-use crate::text::caseless;
+use crate::router::{Knobs, Pass, Reading, RouteState, RouteTable};
 use crate::world::{InMode, World};
 
 /// Where routes stand before the first job.
@@ -59,7 +57,9 @@ impl Setup {
             let knobs = Knobs::load(&view, &mut |complaint| complaints.push(complaint.text));
             complaints.dedup();
             complaints.iter().for_each(|text| program.warn(text));
-            let table = tables(Reading { view: &view, knobs: &knobs, world, quirks }, program);
+            let with = Reading { view: &view, knobs: &knobs, world, quirks };
+            let (table, told) = RouteTable::load_whole(with);
+            told.iter().for_each(|text| program.warn(text));
             (knobs, table)
         };
         if knobs.name.is_empty() {
@@ -82,12 +82,8 @@ impl Setup {
 
     /// The states of all routes: nothing routed yet, or what a queue log says.
     fn states(&self, options: &StateOptions, world: &dyn World) -> anyhow::Result<Vec<RouteState>> {
-        let now = world.now().epoch();
-        let mut states = vec![RouteState::new(now); self.table.routes.len()];
-        if let Some(path) = &options.queue_log {
-            count(&read_log(path, world)?, &self.table, &mut states, world);
-        }
-        Ok(states)
+        let log = options.queue_log.as_ref().map(|path| read_log(path, world)).transpose()?;
+        Ok(self.table.states(log.as_ref().map(QueueLogReader::queue), world.now().epoch(), world))
     }
 }
 
@@ -103,111 +99,6 @@ pub(super) fn read_log(path: &Path, world: &dyn World) -> anyhow::Result<QueueLo
             length => reader.feed(&block[..length]),
         }
     }
-}
-
-/// Counts the copies of a queue by route: all, and those that run.
-fn count(reader: &QueueLogReader, table: &RouteTable, states: &mut [RouteState], world: &dyn World) {
-    let queue = reader.queue();
-    for id in queue.jobs() {
-        let Some(ad) = queue.job(id) else { continue };
-        let context = Eval::new(world).my(&ad);
-        let Some(at) = context.string("RouteName").and_then(|name| table.find(&name)) else { continue };
-        states[at].jobs += 1;
-        if matches!(context.int("JobStatus"), Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT)) {
-            states[at].running += 1;
-        }
-    }
-}
-
-fn tables(with: Reading<'_>, program: &Program) -> RouteTable {
-    let Reading { knobs, quirks, .. } = with;
-    let mut told = Vec::new();
-    let mut table = RouteTable::load(with, &mut |note| told.push(note));
-    let old = knobs.deprecated.iter().any(|name| name.starts_with("JOB_ROUTER_ENTRIES"));
-    if old && !quirks.has(crate::quirks::Quirk::OldRoutesRefused) {
-        take_old(&mut table, with, &mut told, program);
-    }
-    // A route that was left out is not in the table, but it is defined.
-    let refused: Vec<BString> = told
-        .iter()
-        .filter_map(|note| match &note.subject {
-            Subject::Refused(name, _) => Some(name.clone()),
-            _ => None,
-        })
-        .collect();
-    let mut complaints: Vec<String> = Vec::new();
-    for note in told {
-        let text = note.text.to_str_lossy().trim_end().to_owned();
-        match note.subject {
-            Subject::Progress | Subject::Error => continue,
-            // The same for each route that has no limit of its own.
-            Subject::Complaint(text) if complaints.contains(&text) => continue,
-            Subject::Complaint(text) => {
-                program.warn(&text);
-                complaints.push(text);
-            }
-            Subject::Refused(name, error) => {
-                let text = format!("route {name} is left out: {}", error.to_string().trim_end());
-                program.warn(&text);
-            }
-            Subject::NotFound(name) if refused.iter().any(|known| caseless::eq(known, &name)) => {}
-            Subject::NotFound(name) => {
-                let text = format!("route {name} of JOB_ROUTER_ROUTE_NAMES is not defined");
-                program.warn(&text);
-            }
-            Subject::Disabled | Subject::Warning => {
-                program.warn(text.trim_start_matches("JobRouter ").trim_start_matches("WARNING: "));
-            }
-        }
-    }
-    table
-}
-
-/// Converts routes of the old syntax: all of them, or where JOB_ROUTER_ROUTE_NAMES is set those that it names and nothing else
-/// defines, as routers did that read both.
-fn take_old(table: &mut RouteTable, with: Reading<'_>, told: &mut Vec<Note>, program: &Program) {
-    let mut routes = deprecated::routes(with.view, with.world, true, &mut |text| program.warn(&text));
-    let names = with.view.text("JOB_ROUTER_ROUTE_NAMES");
-    if let Some(names) = &names {
-        let is_missing = |name: &[u8]| {
-            told.iter()
-                .any(|note| matches!(&note.subject, Subject::NotFound(other) if caseless::eq(other, name)))
-        };
-        let mut left_out = Vec::new();
-        routes.retain(|route| match &route.converted {
-            Ok(converted) if is_missing(&converted.name) => true,
-            Ok(converted) => {
-                left_out.push(converted.name.clone());
-                false
-            }
-            Err(_) => true,
-        });
-        let is_taken = |name: &[u8]| {
-            routes.iter().any(|route| matches!(&route.converted, Ok(one) if caseless::eq(&one.name, name)))
-        };
-        told.retain(|note| !matches!(&note.subject, Subject::NotFound(name) if is_taken(name)));
-        told.retain(|note| note.subject != Subject::Warning);
-        if !routes.is_empty() {
-            program.warn(
-                "routes of the old syntax (JOB_ROUTER_ENTRIES) that JOB_ROUTER_ROUTE_NAMES names are converted here; 25.14 \
-                 ignores them, see 'htc-router-translate convert'",
-            );
-        }
-        for name in left_out {
-            program.warn(&format!(
-                "route {name} of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"
-            ));
-        }
-        table.take_old(&routes, with, &mut |note| told.push(note));
-        table.reorder(names);
-        return;
-    }
-    program.warn(
-        "routes of the old syntax (JOB_ROUTER_ENTRIES) are converted here; 25.14 ignores them, see \
-         'htc-router-translate convert'",
-    );
-    told.clear();
-    table.take_old(&routes, with, &mut |note| told.push(note));
 }
 
 /// The id of a job for messages; `?` where the ad has none.

@@ -8,12 +8,12 @@ use clap::Args;
 use super::options::VerbOptions;
 use super::router::{self, Setup};
 use super::stream::{Ads, each_ad, each_pair};
-use crate::classad::{ClassAd, Context, Dialect};
+use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds};
 use crate::hook::{HookType, Knobs as _, keyword};
 use crate::os::Reactor;
 use crate::quirks::Quirks;
-use crate::router::mirror::{Extra, Look, mirror};
+use crate::router::mirror::{self, Extra};
 use crate::router::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHook};
@@ -224,23 +224,10 @@ pub(super) fn finish(options: &VerbOptions, program: &Program) -> anyhow::Result
             .and_then(|keyword| view.get(&[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat()))
             .unwrap_or_default();
         let extra = Extra { attributes: &attributes, chirp: &setup.knobs.chirp_prefix };
-        let queued = source.clone();
-        if let Some(id) = id_of(&routed, &world) {
-            source.set("RoutedToJobId", id);
-        }
-        let look = Look { queued: &queued, routed: &routed, extra, now: world.now().epoch(), world: &world };
-        match mirror(&mut source, look) {
-            Ok(_) => {
-                let done = Context::new(&world).my(&source).int("JobStatus") == Some(4);
-                source.set("Managed", if done { "ScheddDone" } else { "External" });
-                if done {
-                    source.set("ManagedManager", "");
-                }
-            }
-            Err(error) => {
-                failed += 1;
-                program.warn(&format!("{key}: {error}"));
-            }
+        let copy = (&routed, id_of(&routed, &world));
+        if let Err(error) = mirror::finish(&mut source, copy, extra, (world.now().epoch(), &world)) {
+            failed += 1;
+            program.warn(&format!("{key}: {error}"));
         }
         Ok(ads.write(&source)?)
     })?;

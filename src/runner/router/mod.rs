@@ -6,6 +6,7 @@
 //! | `directory` | a directory of job ads as a queue |
 //! | `submission` | one copy submitted through a command |
 //! | `spool` | files of sandboxed jobs |
+//! | `one_by_one` | jobs routed one by one, without a queue |
 //! | `options` | what such a run is given |
 //! | `live` | the router over such a directory |
 //! | `tokens` | token files that are made for copies |
@@ -14,6 +15,7 @@
 mod directory;
 mod hooks;
 mod live;
+mod one_by_one;
 mod options;
 mod simulate;
 mod spool;
@@ -23,5 +25,6 @@ mod tokens;
 pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};
 pub use live::{RunError, run};
+pub use one_by_one::{OneByOne, Outcome, Told};
 pub use options::{Options, Until};
 pub use simulate::{PlayError, Point, RoutePoint, RouteTotals, RouterSimulation, Totals, simulate};
