@@ -14,8 +14,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::cli::common::{Problem, Session, Status, read_ads, seconds};
 use crate::config::{CommandPolicy, Config, Who};
-use crate::hook::Knobs;
-use crate::hook::cron_job::{CronJob, CronManager};
+use crate::hook::cron_job::CronManager;
 use crate::os::{RealWorld, identity};
 use crate::process::Exit;
 use crate::quirks::Quirks;
@@ -252,36 +251,15 @@ impl Lists<'_> {
         }
         let (config, _) = Config::load(world, &who, &options).map_err(Problem::of_config)?;
         let view = config.view(world);
-        let knobs: &dyn Knobs = &view;
-        let mut names = manager.names(knobs);
-        if let Some(only) = &args.name {
-            names.retain(|name| name.eq_ignore_ascii_case(only.as_bytes()));
-        }
-        if names.is_empty() {
-            let what = match &args.name {
-                Some(name) => format!("{}_JOBLIST does not name '{name}'", manager.prefix()),
-                None => format!("{}_JOBLIST is empty: there are no jobs", manager.prefix()),
-            };
-            return Err(Problem::unreadable(what).into());
-        }
-        let (auto_publish, odd) = manager.auto_publish(knobs);
-        if let Some(odd) = odd {
-            session.warn(&format!("{}_AUTOPUBLISH = {odd}: it counts as Never", manager.prefix()));
-        }
-        let (mut jobs, mut skipped) = (Vec::new(), false);
-        for name in names {
-            match CronJob::read(manager, &name, knobs, cli.quirks.quirks) {
-                Ok(job) => {
-                    job.warnings.iter().for_each(|warning| session.warn(warning));
-                    jobs.push(job);
-                }
-                Err(error) => {
-                    skipped = true;
-                    session.report(&Problem::unreadable(error.to_string()).into());
-                }
+        let list = CronList::configured(manager, &view, args.name.as_deref(), cli.quirks.quirks);
+        let (list, told) = list.map_err(Problem::unreadable)?;
+        for told in told {
+            match told {
+                Ok(odd) => session.warn(&odd),
+                Err(skipped) => session.report(&Problem::unreadable(skipped.to_string()).into()),
             }
         }
-        Ok(CronList { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
+        Ok(list)
     }
 
     /// Puts into the ads what the jobs have printed, and tells which of it is for whom.

@@ -8,9 +8,11 @@ use std::time::Duration;
 use bstr::BString;
 
 use crate::classad::{ClassAd, Context};
-use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
+use crate::hook::Knobs;
+use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode, CronSkipped};
 use crate::os::{Event, Reactor, RealWorld, clock};
 use crate::process::ChildSpec;
+use crate::quirks::Quirks;
 use crate::runner::cron::{CronMoment, CronNotice, CronRunner, CronSurroundings};
 use crate::slot::cron_ads::CronAds;
 use crate::slot::cron_schedule::{CronEvent, CronNote, CronSchedule};
@@ -31,6 +33,51 @@ pub struct CronList {
     pub auto_publish: AutoPublish,
     /// Whether a job was left out.
     pub skipped: bool,
+}
+
+impl CronList {
+    /// The jobs that the configuration of a manager names, or the only one of them that is wanted; with what is odd about each that
+    /// is taken, and why others are left out.
+    ///
+    /// # Errors
+    /// It names none.
+    pub fn configured(
+        manager: CronManager,
+        knobs: &dyn Knobs,
+        only: Option<&str>,
+        quirks: Quirks,
+    ) -> Result<(Self, Vec<Result<String, CronSkipped>>), String> {
+        let mut names = manager.names(knobs);
+        if let Some(only) = only {
+            names.retain(|name| name.eq_ignore_ascii_case(only.as_bytes()));
+        }
+        if names.is_empty() {
+            return Err(match only {
+                Some(name) => format!("{}_JOBLIST does not name '{name}'", manager.prefix()),
+                None => format!("{}_JOBLIST is empty: there are no jobs", manager.prefix()),
+            });
+        }
+        let (auto_publish, odd) = manager.auto_publish(knobs);
+        let mut told = Vec::new();
+        told.extend(
+            odd.map(|odd| Ok(format!("{}_AUTOPUBLISH = {odd}: it counts as Never", manager.prefix()))),
+        );
+        let (mut jobs, mut skipped) = (Vec::new(), false);
+        for name in names {
+            match CronJob::read(manager, &name, knobs, quirks) {
+                Ok(job) => {
+                    told.extend(job.warnings.iter().cloned().map(Ok));
+                    jobs.push(job);
+                }
+                Err(error) => {
+                    skipped = true;
+                    told.push(Err(error));
+                }
+            }
+        }
+        let max_load = manager.max_load(knobs);
+        Ok((CronList { jobs, max_load, auto_publish, skipped }, told))
+    }
 }
 
 /// What is played.
@@ -360,4 +407,33 @@ fn wanted(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
 fn holds(job: &CronJob, daemon: &ClassAd, world: &RealWorld) -> bool {
     let condition = job.condition.as_ref();
     condition.is_none_or(|it| Context::new(world).my(daemon).eval(it).truth() == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_jobs_of_a_list_are_read_and_those_left_out_are_told() {
+        let knobs = |name: &[u8]| -> Option<BString> {
+            let value = match name {
+                b"STARTD_CRON_JOBLIST" => "A B",
+                b"STARTD_CRON_A_EXECUTABLE" => "/bin/a",
+                b"STARTD_CRON_A_PERIOD" => "60",
+                b"STARTD_CRON_AUTOPUBLISH" => "sometimes",
+                _ => return None,
+            };
+            Some(value.into())
+        };
+        let read = |only| CronList::configured(CronManager::Startd, &knobs, only, Quirks::None);
+        let (list, told) = read(None).unwrap();
+        assert_eq!(list.jobs.iter().map(|job| job.name.to_string()).collect::<Vec<_>>(), ["A"]);
+        assert!(list.skipped && list.auto_publish == AutoPublish::Never);
+        assert_eq!(told[0], Ok("STARTD_CRON_AUTOPUBLISH = sometimes: it counts as Never".to_owned()));
+        assert!(
+            told[1].as_ref().is_err_and(|skipped| skipped.to_string().contains("STARTD_CRON_B_EXECUTABLE"))
+        );
+        assert!(!read(Some("a")).unwrap().0.skipped);
+        assert_eq!(read(Some("C")).unwrap_err(), "STARTD_CRON_JOBLIST does not name 'C'");
+    }
 }
