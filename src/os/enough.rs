@@ -11,20 +11,26 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// Says that enough has been read, to all threads.
 #[derive(Clone, Debug)]
-pub(crate) struct Enough {
+pub struct Enough {
     /// Without a descriptor reads wait as they always do.
     said: Option<Arc<EventFd>>,
 }
 
+impl Default for Enough {
+    fn default() -> Self {
+        Enough::new()
+    }
+}
+
 impl Enough {
     /// Nothing has been said yet.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Enough { said: EventFd::from_flags(flags).ok().map(Arc::new) }
     }
 
     /// Says it, for good.
-    pub(crate) fn say(&self) {
+    pub fn say(&self) {
         if let Some(said) = &self.said {
             // It cannot be full: nobody counts so far.
             let _ = said.write(1);
@@ -32,7 +38,7 @@ impl Enough {
     }
 
     /// Waits until an input has more or has ended, or cannot be waited for; false once enough has been said.
-    pub(crate) fn goes_on(&self, input: &impl AsFd) -> bool {
+    pub fn goes_on(&self, input: &impl AsFd) -> bool {
         let Some(said) = &self.said else { return true };
         let mut fds =
             [PollFd::new(said.as_fd(), PollFlags::POLLIN), PollFd::new(input.as_fd(), PollFlags::POLLIN)];
@@ -43,13 +49,14 @@ impl Enough {
 
 /// An input that ends where enough has been said.
 #[derive(Debug)]
-pub(crate) struct Until<R> {
+pub struct Until<R> {
     read: R,
     enough: Enough,
 }
 
 impl<R: Read + AsFd> Until<R> {
-    pub(crate) fn new(read: R, enough: &Enough) -> Self {
+    /// As long as nobody says it.
+    pub fn new(read: R, enough: &Enough) -> Self {
         Until { read, enough: enough.clone() }
     }
 }

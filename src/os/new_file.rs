@@ -1,71 +1,27 @@
 //! Output to a file whose old content is there until the new one is complete.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Seek, Write};
+use std::io::{self, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// Where output goes: standard output, or a file.
-#[derive(Debug)]
-pub(crate) enum Sink {
-    /// Standard output.
-    Stdout(io::Stdout),
-    /// A file.
-    File(NewFile),
-}
-
-impl Sink {
-    /// Opens a file, or standard output where none is named.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(match path {
-            None => Sink::Stdout(io::stdout()),
-            Some(path) => Sink::File(NewFile::create(path)?),
-        })
-    }
-
-    /// The output is complete.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub(crate) fn commit(self) -> io::Result<()> {
-        match self {
-            Sink::Stdout(mut stdout) => stdout.flush(),
-            Sink::File(file) => file.commit(),
-        }
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::Stdout(stdout) => stdout.write(text),
-            Sink::File(file) => file.file().write(text),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::Stdout(stdout) => stdout.flush(),
-            Sink::File(file) => file.file().flush(),
-        }
-    }
-}
-
 /// A file that is being written. Dropped without [`NewFile::commit`], it leaves what was there before.
 #[derive(Debug)]
-pub(crate) enum NewFile {
+pub enum NewFile {
     /// Written at once: there was nothing to lose, or it is a pipe or device.
     Direct(File),
     /// Takes the place of the file when it is complete.
     Beside(NamedTempFile, PathBuf),
     /// Is copied into the file when it is complete, since the file has other names, belongs to somebody else, or stands where
     /// no other file can be made.
-    Copied { new: File, old: File },
+    Copied {
+        /// What is written.
+        new: File,
+        /// What it is copied into.
+        old: File,
+    },
 }
 
 impl NewFile {
@@ -73,7 +29,7 @@ impl NewFile {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path) -> io::Result<Self> {
         let Some(status) = fs::metadata(path).ok().filter(|status| status.is_file() && status.len() > 0)
         else {
             return File::create(path).map(NewFile::Direct);
@@ -90,7 +46,7 @@ impl NewFile {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn commit(self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
         match self {
             NewFile::Direct(_) => Ok(()),
             NewFile::Beside(file, target) => file.persist(target).map(drop).map_err(|error| error.error),
@@ -102,7 +58,8 @@ impl NewFile {
         }
     }
 
-    fn file(&mut self) -> &mut File {
+    /// What is written to.
+    pub fn file(&mut self) -> &mut File {
         match self {
             NewFile::Direct(file) | NewFile::Copied { new: file, .. } => file,
             NewFile::Beside(file, _) => file.as_file_mut(),
@@ -124,6 +81,7 @@ fn beside(path: &Path, status: &Metadata) -> Option<(NamedTempFile, PathBuf)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;

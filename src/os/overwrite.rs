@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The first input that is the same regular file as `out`, by whatever names the two are called; `-` is standard input.
 /// Opening such a file for writing would empty it before it is read.
-pub(crate) fn overwritten<'p>(out: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Option<&'p Path> {
+pub fn overwritten<'p>(out: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Option<&'p Path> {
     let out = fs::metadata(out).ok().filter(Metadata::is_file)?;
     let same = |input: &Metadata| (input.dev(), input.ino()) == (out.dev(), out.ino());
     inputs.into_iter().find(|input| metadata(input).is_ok_and(|input| same(&input)))

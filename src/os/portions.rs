@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZero;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::Enough;
+use super::enough::Enough;
 
 /// Portions that are worked off before further threads are started: less is done before those would be there.
 const ALONE: u64 = 4;
@@ -15,7 +15,7 @@ const ALONE: u64 = 4;
 const AHEAD: u64 = 8;
 
 /// How many threads are used: as many as were asked for, else one for each processor that this process may use.
-pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
+pub fn threads(asked: Option<NonZero<usize>>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
 ///
 /// # Errors
 /// Those of the input.
-pub(crate) fn work_off<H, T: Send, W: FnMut(&mut H) -> T>(
+pub fn work_off<H, T: Send, W: FnMut(&mut H) -> T>(
     threads: usize,
     deal: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
     worker: impl Fn() -> (H, W) + Sync,

@@ -12,7 +12,8 @@ use super::results::{PortionOutput, Results};
 use super::work::Work;
 use super::{ask, output, unknown};
 use crate::classad::stream::{AdError, Form};
-use crate::cli::common::{Enough, JsonRows, Output, Session, Status, pipe_ends, threads, work_off};
+use crate::cli::common::{JsonRows, Output, Session, Status, pipe_ends};
+use crate::os::{Enough, threads, work_off};
 
 /// Reads the stream and prints what is wanted of it.
 ///

@@ -5,19 +5,15 @@
 //! `main` is [`Program::main`], which turns every outcome into one message and one [`Status`].
 
 mod color;
-mod enough;
 mod events;
 mod json_rows;
 mod man;
 mod man_verbs;
-mod new_file;
 mod normalise;
 mod open;
 mod options;
-mod overwrite;
 mod patience;
 mod pipe;
-mod portions;
 mod print_format;
 mod print_mask;
 mod problem;
@@ -26,6 +22,7 @@ mod progress;
 mod read_ads;
 mod scenario;
 mod session;
+mod sink;
 mod start;
 mod status;
 mod table;
@@ -33,24 +30,20 @@ mod values;
 mod wrong_number;
 
 pub use color::{Painter, When};
-pub(crate) use enough::{Enough, Until};
 pub use events::standard_error;
 pub(crate) use events::with_events;
 pub(crate) use json_rows::JsonRows;
 pub use man::man_page;
 pub use man_verbs::verb_pages;
-pub(crate) use new_file::Sink;
 pub use normalise::normalise;
 pub(crate) use open::{is_log, open_input, read_log};
 pub use options::{
     AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions,
     QuirksOptions,
 };
-pub(crate) use overwrite::overwritten;
 pub(crate) use patience::patience;
 pub(crate) use pipe::print_out;
 pub use pipe::{Input, Output, pipe_ends};
-pub(crate) use portions::{threads, work_off};
 pub use print_mask::{BadColumn, PrintMask, Row};
 pub use problem::Problem;
 pub(crate) use problem::{is_broken_pipe, is_without_configuration, status_of};
@@ -59,6 +52,7 @@ pub use progress::Progress;
 pub(crate) use read_ads::{AdStream, malformed, read_ads, refuse_malformed};
 pub(crate) use scenario::{in_scenario, line_of_knob, read_jobs, read_scenario};
 pub use session::{Session, brief};
+pub(crate) use sink::Sink;
 pub use status::Status;
 pub use table::table;
 pub use values::EventsTo;

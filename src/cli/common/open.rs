@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use flate2::read::MultiGzDecoder;
 
-use super::{Enough, Input, Problem, Session, Until};
+use super::{Input, Problem, Session};
 use crate::classad::format::long;
+use crate::os::{Enough, Until};
 use crate::queue::{JobQueue, QueueLogReader};
 
 /// Endings of the names of files that hold ads.

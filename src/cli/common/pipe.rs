@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::Enough;
+use crate::os::Enough;
 
 /// How much is read and written at once.
 const BLOCK: usize = 256 * 1024;

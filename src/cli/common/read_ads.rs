@@ -3,9 +3,10 @@
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use super::{Enough, Problem, Session, open_input, pipe_ends};
+use super::{Problem, Session, open_input, pipe_ends};
 use crate::classad::stream::{AdError, AdReader};
 use crate::classad::{ClassAd, Dialect};
+use crate::os::Enough;
 
 /// Ads of a file, one by one; what is wrong with each is told.
 pub(crate) struct AdStream<'a> {

@@ -14,10 +14,10 @@ use super::configuration;
 use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context, Dialect};
-use crate::cli::common::{Enough, Problem, Session as Program, Sink, Status, Until, overwritten, threads};
+use crate::cli::common::{Problem, Session as Program, Sink, Status};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
-use crate::os::{RealWorld, read_whole};
+use crate::os::{Enough, RealWorld, Until, overwritten, read_whole, threads};
 use crate::transform::{Plan, Session, Transform, legacy};
 use crate::world::World;
 

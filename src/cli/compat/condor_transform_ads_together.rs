@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::condor_transform_ads_apply::Tool;
 use crate::classad::stream::ReferenceReader;
-use crate::cli::common::{Enough, work_off};
-use crate::os::RealWorld;
+use crate::os::{Enough, RealWorld, work_off};
 use crate::transform::Transform;
 
 /// What became of a portion.

@@ -22,9 +22,9 @@ use super::iteration;
 use super::rules::{self, Loaded};
 use crate::classad::Dialect;
 use crate::classad::stream::{AdReader, Form};
-use crate::cli::common::{Enough, Problem, Session as Program, Sink, Status, Until, threads};
+use crate::cli::common::{Problem, Session as Program, Sink, Status};
 use crate::cli::transform_report as report;
-use crate::os::RealWorld;
+use crate::os::{Enough, RealWorld, Until, threads};
 use crate::transform::lint::{self, Severity};
 use crate::transform::{Plan, Session, Transform};
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, overwritten};
+use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions};
 use crate::cli::router_translate::rules::RulesOptions;
 use crate::config::{Config, MacroSource, View};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, overwritten};
 use crate::transform::Session;
 
 /// Which ads are transformed by what, and how they are written.

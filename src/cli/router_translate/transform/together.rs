@@ -10,8 +10,9 @@ use super::out::Out;
 use super::run::Run;
 use super::watch::{Note, Watch};
 use crate::classad::stream::AdReader;
-use crate::cli::common::{Enough, Problem, Session as Program, work_off};
+use crate::cli::common::{Problem, Session as Program};
 use crate::config::Config;
+use crate::os::{Enough, work_off};
 use crate::transform::Transform;
 
 /// What became of a portion. Lines and ads are counted from its beginning.
