@@ -12,6 +12,7 @@
 //! | `explain` | why a job gets its route or none |
 //! | `translate` | making the routed ad |
 //! | `compare` | whether two routers do the same |
+//! | `conversion` | routes of the old syntax written anew |
 //! | `deprecated` | routes of the old syntax, converted |
 //! | `mirror` | what a source takes over from its copy |
 //! | `machine` | the life of routed jobs: events in, actions out |
@@ -24,6 +25,7 @@
 
 pub mod choose;
 pub mod compare;
+pub mod conversion;
 pub mod deprecated;
 pub mod explain;
 mod hook_verdict;

@@ -14,9 +14,10 @@ use crate::cli::common::{
     read_jobs, read_scenario, table,
 };
 use crate::os::RealWorld;
+use crate::picture::{Count, Moment, bands};
 use crate::router::Router;
 use crate::router::limits::throttle_text;
-use crate::runner::router::{Point, RouterSimulation, Totals, simulate};
+use crate::runner::router::{Point, RoutePoint, RouterSimulation, Totals, simulate};
 use crate::runner::simulate::Players;
 use crate::runner::simulate::times::written;
 use crate::time::Now;
@@ -169,54 +170,14 @@ fn rows(points: &[Point], painter: Painter) -> String {
 
 /// A drawing: one line a route, its height the number of its jobs; red where it is throttled.
 fn svg(points: &[Point]) -> String {
-    const WIDTH: f64 = 900.0;
-    const BAND: f64 = 80.0;
-    let points = &thinned(points);
-    let last = points.last().map_or(1, |point| point.time.max(1)) as f64;
-    let routes = points.first().map_or(0, |point| point.routes.len());
-    let height = BAND * routes as f64 + 30.0;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"11\">\n",
-        WIDTH + 120.0
-    );
-    for at in 0..routes {
-        let most = points.iter().map(|point| point.routes[at].jobs).max().unwrap_or(0).max(1) as f64;
-        let base = BAND * (at as f64 + 1.0);
-        let name = points[0].routes[at].name.to_string();
-        let name = name.replace('&', "&amp;").replace('<', "&lt;");
-        out.push_str(&format!("<text x=\"4\" y=\"{}\">{name} (up to {most})</text>\n", base - BAND + 14.0));
-        for (kind, color) in [(false, "#7aa6d8"), (true, "#3f6fa8")] {
-            let mut path = format!("M 100 {base}");
-            for point in points {
-                let value = if kind { point.routes[at].running } else { point.routes[at].jobs } as f64;
-                let (x, y) = (100.0 + WIDTH * point.time as f64 / last, base - value / most * (BAND - 24.0));
-                path.push_str(&format!(" L {x:.1} {y:.1}"));
-            }
-            path.push_str(&format!(" L {} {base} Z", 100.0 + WIDTH));
-            out.push_str(&format!("<path d=\"{path}\" fill=\"{color}\"/>\n"));
-        }
-        for pair in points.windows(2).filter(|pair| pair[0].routes[at].throttle > 0.0) {
-            let x = |point: &Point| 100.0 + WIDTH * point.time as f64 / last;
-            out.push_str(&format!(
-                "<rect x=\"{:.1}\" y=\"{}\" width=\"{:.1}\" height=\"3\" fill=\"#c33\"/>\n",
-                x(&pair[0]),
-                base - 3.0,
-                x(&pair[1]) - x(&pair[0])
-            ));
-        }
-    }
-    out.push_str(&format!("<text x=\"100\" y=\"{}\">0 s</text>\n", height - 10.0));
-    out.push_str(&format!("<text x=\"{}\" y=\"{}\">{last} s</text>\n</svg>\n", WIDTH + 50.0, height - 10.0));
-    out
-}
-
-/// More states than this cannot be told apart.
-const MOST_POINTS: usize = 1800;
-
-/// At most so many of the states: of each stretch the one in which the routes have most jobs.
-fn thinned(points: &[Point]) -> Vec<Point> {
-    let stretch = points.len().div_ceil(MOST_POINTS).max(1);
-    let full = |point: &&Point| point.routes.iter().map(|route| route.jobs).sum::<i64>();
-    points.chunks(stretch).filter_map(|chunk| chunk.iter().max_by_key(full)).cloned().collect()
+    let names = points.first().map_or(&[][..], |point| &point.routes);
+    let names: Vec<String> = names.iter().map(|route| route.name.to_string()).collect();
+    let count = |route: &RoutePoint| Count {
+        all: route.jobs,
+        running: route.running,
+        throttled: route.throttle > 0.0,
+    };
+    let moment =
+        |point: &Point| Moment { time: point.time, counts: point.routes.iter().map(count).collect() };
+    bands(&names, &points.iter().map(moment).collect::<Vec<_>>())
 }

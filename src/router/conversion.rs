@@ -1,0 +1,191 @@
+//! Routes of the old syntax written as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration, with what is lost or to be looked at.
+
+use bstr::{BString, ByteSlice};
+use serde::Serialize;
+
+use super::deprecated::OldRoute;
+use super::knobs::Knobs;
+use super::note::{RouteError, Subject};
+use super::route::{Reading, Route};
+use crate::classad::Dialect;
+use crate::config::View;
+use crate::quirks::Quirks;
+use crate::transform::lint::{Runner, lint};
+use crate::world::World;
+
+/// What became of a route.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Written {
+    /// The parameter that the old route stands in.
+    pub source: String,
+    /// Its place there.
+    pub number: usize,
+    /// What the new route is called; without it there is none.
+    pub name: Option<String>,
+    /// The value of JOB_ROUTER_ROUTE_<name>.
+    pub route: Option<String>,
+    /// What is lost or to be looked at.
+    pub problems: Vec<String>,
+}
+
+/// The new configuration while it is written.
+pub struct Conversion<'a> {
+    view: &'a View<'a>,
+    world: &'a dyn World,
+    /// Its text so far.
+    pub text: Vec<u8>,
+    /// What became of each route.
+    pub routes: Vec<Written>,
+    /// How often something was lost.
+    pub failed: usize,
+    names: Vec<String>,
+}
+
+/// A name that can stand in a parameter's.
+fn knob_name(name: &[u8], number: usize) -> String {
+    let kept: String = name
+        .iter()
+        .map(|&byte| char::from(byte))
+        .map(|character| if character.is_ascii_alphanumeric() || character == '_' { character } else { '_' })
+        .collect();
+    if kept.trim_matches('_').is_empty() { format!("route{number}") } else { kept }
+}
+
+impl<'a> Conversion<'a> {
+    /// Nothing has been written.
+    pub fn new(view: &'a View<'a>, world: &'a dyn World) -> Self {
+        Conversion { view, world, text: Vec::new(), routes: Vec::new(), failed: 0, names: Vec::new() }
+    }
+
+    /// Writes a route that routers load, or says why there is none.
+    pub fn add(&mut self, route: &OldRoute) {
+        let (source, number) = (route.source.to_string(), route.number);
+        self.routes.push(Written { source, number, ..Written::default() });
+        self.write(route);
+    }
+
+    /// Names the routes in their order; nothing where there is none.
+    pub fn end(&mut self) {
+        if !self.names.is_empty() {
+            self.line(&[b"JOB_ROUTER_ROUTE_NAMES = ", self.names.join(" ").as_bytes()]);
+        }
+    }
+
+    fn line(&mut self, parts: &[&[u8]]) {
+        self.text.extend(parts.concat());
+        self.text.push(b'\n');
+    }
+
+    /// Something is lost.
+    fn fail(&mut self, text: &str) {
+        self.failed += 1;
+        self.warn(text);
+    }
+
+    /// Something about the present route is to be looked at.
+    fn warn(&mut self, text: &str) {
+        if let Some(row) = self.routes.last_mut() {
+            row.problems.push(text.to_owned());
+        }
+    }
+
+    fn write(&mut self, route: &OldRoute) {
+        let place = format!("{} [{}]", route.source, route.number);
+        let converted = match &route.converted {
+            Ok(converted) => converted,
+            Err(error) => return self.fail(&format!("{place}: {error}")),
+        };
+        for name in &converted.left_out {
+            self.fail(&format!("{place}: '{name}' is left out: no statement can name it"));
+        }
+        let mut name = knob_name(&converted.name, self.names.len() + 1);
+        if self.names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+            self.warn(&format!(
+                "{place}: a second route {name}; routers took the {}, here it gets a name of its own",
+                if route.overrides == Some(false) { "first one" } else { "last one" }
+            ));
+            name = format!("{name}_{}", self.names.len() + 1);
+        }
+        let knobs = Knobs::load(self.view, &mut |_| {});
+        let mut complaints = Vec::new();
+        let mut say = |subject: Subject, _: BString| {
+            if let Subject::Complaint(text) = subject {
+                complaints.push(text);
+            }
+        };
+        let (view, world) = (self.view, self.world);
+        let with = Reading { view, knobs: &knobs, world, quirks: Quirks::None };
+        let loaded = Route::load(name.as_bytes(), &converted.text, with, &mut say);
+        complaints.iter().for_each(|text| self.warn(&format!("{place}: {text}")));
+        if let Err(error) = loaded {
+            let hint = match error {
+                RouteError::NoRequirements => "; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
+                _ => "",
+            };
+            let error = error.to_string();
+            let text =
+                format!("{place}: route {name} is left out, no router loads it: {}{hint}", error.trim_end());
+            return self.fail(&text);
+        }
+        if let Ok(transform) = converted.transform(Dialect::of(world)) {
+            let findings = lint(&transform, Runner::Router, Some(view), world);
+            for finding in findings.iter().filter(|finding| finding.rule == "universe") {
+                self.warn(&format!("{place}: {}; {}", finding.message, finding.fix));
+            }
+        }
+        self.line(&[b"# from ", place.as_bytes()]);
+        for comment in &route.comments {
+            // A backslash at the end would draw the next line into the comment.
+            let comment = comment.trim_end_with(|character| character == '\\').trim_end();
+            self.line(&[b"# ", comment]);
+        }
+        self.line(&[format!("JOB_ROUTER_ROUTE_{name} @=route").as_bytes()]);
+        let text: Vec<BString> = lines(&converted.text).collect();
+        text.iter().for_each(|line| self.line(&[b"   ", line]));
+        if let Some(row) = self.routes.last_mut() {
+            row.route = Some(text.iter().map(|line| format!("{line}\n")).collect());
+            row.name = Some(name.clone());
+        }
+        self.line(&[b"@route\n"]);
+        self.names.push(name);
+    }
+}
+
+/// The lines of a converted route without its name, which the parameter's says.
+fn lines(text: &[u8]) -> impl Iterator<Item = BString> + '_ {
+    text.lines()
+        .map(ByteSlice::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with(b"NAME "))
+        .map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::of_text::config_of;
+    use crate::router::deprecated;
+
+    #[test]
+    fn old_routes_are_written_anew_and_what_no_router_loads_is_left_out() {
+        let old = "[ Name = \"my site\"; Requirements = true; TargetUniverse = 5; set_A = 1 ] [ Name = \"none\"; TargetUniverse = 5 ]";
+        let (config, world) = config_of("JOB_ROUTER", &format!("JOB_ROUTER_ENTRIES = {old}\n"));
+        let view = config.view(&world);
+        let mut conversion = Conversion::new(&view, &world);
+        deprecated::routes(&view, &world, false, &mut |_| {}).iter().for_each(|route| conversion.add(route));
+        conversion.end();
+        let [one, other] = &conversion.routes[..] else { panic!("{:?}", conversion.routes) };
+        assert_eq!((one.name.as_deref(), one.number), (Some("my_site"), 1));
+        assert!(one.route.as_ref().is_some_and(|text| text.contains("SET A 1\n")), "{one:?}");
+        assert_eq!((other.name.as_deref(), other.problems.len(), conversion.failed), (None, 1, 1));
+        assert!(
+            other.problems[0].ends_with("; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT"),
+            "{other:?}"
+        );
+        let text = conversion.text.to_str_lossy();
+        assert!(
+            text.starts_with("# from JOB_ROUTER_ENTRIES [1]\nJOB_ROUTER_ROUTE_my_site @=route\n   "),
+            "{text}"
+        );
+        assert!(text.ends_with("@route\n\nJOB_ROUTER_ROUTE_NAMES = my_site\n"), "{text}");
+    }
+}
