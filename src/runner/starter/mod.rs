@@ -5,6 +5,7 @@
 
 mod accounts;
 mod calls;
+mod capabilities;
 mod child;
 mod cleaning;
 mod companion;
@@ -48,6 +49,7 @@ mod volume;
 mod volume_group;
 
 pub use accounts::{CondorIdsError, condor_identity, condor_ids, in_primary_group, queue_owner};
+pub use capabilities::{Abilities, AbilityError};
 pub(in crate::runner) use child::program as tool_path;
 pub use cleaning::{Cleaned, Cleaner, has_left, is_gone, kill_tree};
 pub use companion::{Companion, Seen};
