@@ -27,7 +27,7 @@ pub(super) fn print(
     let step = explain::trace(context, expr);
     if cli.output.wants_json() {
         let mut tree = tree_json(&step);
-        tree["why"] = json!(why(context, expr, &step));
+        tree["why"] = json!(explain::due_to(context, expr, &step));
         writeln!(out, "{tree}")?;
     } else {
         let painter = Painter::stdout(cli.output.color);
@@ -50,7 +50,7 @@ pub(super) fn print(
                 writeln!(out, "{}{pad}  {value}{gap}  {}", line.text, painter.dim(&line.place))?;
             }
         }
-        if let Some(why) = why(context, expr, &step) {
+        if let Some(why) = explain::due_to(context, expr, &step) {
             writeln!(out, "{} {why}", painter.bold("why:"))?;
         }
     }
@@ -135,37 +135,4 @@ fn tree_json(step: &Step) -> Json {
         tree["steps"] = json!(steps);
     }
     tree
-}
-
-/// What the value is due to: the first conjunct that is not true, the first disjunct that is, the reference that is
-/// undefined, the types that clash.
-pub(super) fn why(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<String> {
-    let reason = step.reason();
-    let truth = step.value.as_ref().and_then(Value::truth);
-    if truth == Some(true) {
-        let disjuncts = explain::disjuncts(expr);
-        if disjuncts.len() < 2 {
-            return None;
-        }
-        let clause = disjuncts.iter().find(|clause| context.eval(clause).truth() == Some(true))?;
-        return Some(format!("`{}` is true", cut(clause.unparse().to_string().trim_start(), 200)));
-    }
-    if explain::conjuncts(expr).len() > 1
-        && let Some(clause) = explain::first_not_true(context, expr)
-    {
-        // A clause that is undefined or an error is told by its own culprit.
-        let told = cut(&clause.to_string(), 400);
-        return Some(match clause.reason {
-            Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
-            _ => told,
-        });
-    }
-    match (&step.value, reason) {
-        (_, Some(reason)) => Some(reason),
-        (Some(value), None) if value.truth() == Some(false) => {
-            let clause = explain::first_not_true(context, expr)?;
-            Some(cut(&clause.to_string(), 400))
-        }
-        _ => None,
-    }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ads::{self, Ads};
 use super::options::Cli;
 use super::results::compare_keys;
-use super::{ask, explanation, output};
+use super::{ask, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
 use crate::cli::common::{JsonRows, Painter, PrintMask, Problem, Row, Session, Status, pipe_ends};
@@ -195,7 +195,7 @@ fn explain(pair: &Pair<'_>, cli: &Cli, world: &RealWorld, out: &mut impl Write) 
             let holds = step.value.as_ref().and_then(Value::truth) == Some(true);
             let value =
                 step.value.as_ref().map_or("a failure".to_owned(), |value| value.unparse_old().to_string());
-            let why = if holds { None } else { explanation::why(&context, &expr, &step) };
+            let why = if holds { None } else { explain::due_to(&context, &expr, &step) };
             (name, value, why)
         })
         .collect();

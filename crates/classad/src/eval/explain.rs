@@ -149,6 +149,62 @@ pub struct Step {
     pub steps: Vec<Step>,
 }
 
+/// What the value of an expression is due to, whose steps are given: the first conjunct that is not true, the first disjunct that is,
+/// the reference that is undefined, the types that clash.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, System, explain};
+/// let mut ad = ClassAd::new();
+/// ad.set("Cpus", 1);
+/// let context = Context::new(&System).my(&ad);
+/// let due_to = |text: &[u8]| {
+///     let expr = Expr::parse(text).unwrap();
+///     explain::due_to(&context, &expr, &explain::trace(&context, &expr))
+/// };
+/// assert_eq!(due_to(b"true && Cpus > 3").as_deref(), Some("`Cpus > 3` is false: Cpus is 1"));
+/// assert_eq!(due_to(b"Cpus > 3 || Cpus < 2").as_deref(), Some("`Cpus < 2` is true"));
+/// assert_eq!(due_to(b"true"), None);
+/// ```
+pub fn due_to(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<String> {
+    let reason = step.reason();
+    let truth = step.value.as_ref().and_then(Value::truth);
+    if truth == Some(true) {
+        let disjuncts = disjuncts(expr);
+        if disjuncts.len() < 2 {
+            return None;
+        }
+        let clause = disjuncts.iter().find(|clause| context.eval(clause).truth() == Some(true))?;
+        return Some(format!("`{}` is true", shortened(clause.unparse().to_string().trim_start(), 200)));
+    }
+    if conjuncts(expr).len() > 1
+        && let Some(clause) = first_not_true(context, expr)
+    {
+        // A clause that is undefined or an error is told by its own culprit.
+        let told = shortened(&clause.to_string(), 400);
+        return Some(match clause.reason {
+            Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
+            _ => told,
+        });
+    }
+    match (&step.value, reason) {
+        (_, Some(reason)) => Some(reason),
+        (Some(value), None) if value.truth() == Some(false) => {
+            let clause = first_not_true(context, expr)?;
+            Some(shortened(&clause.to_string(), 400))
+        }
+        _ => None,
+    }
+}
+
+/// A text on one line, of at most so many characters.
+fn shortened(text: &str, most: usize) -> String {
+    let line = text.replace(|c: char| c.is_control(), " ");
+    match line.char_indices().nth(most) {
+        Some((at, _)) => format!("{}...", &line[..at]),
+        None => line,
+    }
+}
+
 /// Steps that are kept of one evaluation; what comes later is evaluated but not kept.
 const MAX_STEPS: usize = 20_000;
 
