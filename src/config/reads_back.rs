@@ -20,7 +20,7 @@ pub fn is_default(row: &Row<'_>) -> bool {
 
 /// Whether a parameter names sources or templates that are read after the source that sets it. Settings of the program's
 /// own (`TOOL.LOCAL_CONFIG_FILE`) do as well; a template that is said not to be used brings nothing in.
-pub fn names_sources(row: &Row<'_>, who: &Who) -> bool {
+fn names_sources(row: &Row<'_>, who: &Who) -> bool {
     let is_own =
         |prefix: &[u8]| [&who.subsystem, &who.local_name].iter().any(|own| caseless::eq(own, prefix));
     let name = match row.name.split_once_str(".") {
@@ -35,15 +35,49 @@ pub fn names_sources(row: &Row<'_>, who: &Who) -> bool {
 }
 
 /// Whether the user's own file was read.
-pub fn has_user_file(config: &Config, world: &dyn World) -> bool {
+fn has_user_file(config: &Config, world: &dyn World) -> bool {
     let name = config.view(world).string("USER_CONFIG_FILE").ok().flatten();
     let file = name.and_then(|name| user_file(&name.value, world));
     file.is_some_and(|file| config.local_sources.contains(&file))
 }
 
+/// A line of a configuration that is written whole.
+#[derive(Clone, Copy, Debug)]
+pub enum Line<'r, 'c> {
+    /// The statement of a row.
+    Statement(&'r Row<'c>),
+    /// A remark that what this row would bring in stands here already: read again it would add to it.
+    BroughtIn(&'r Row<'c>),
+}
+
+/// A whole configuration that reads back.
+#[derive(Clone, Debug)]
+pub struct Whole<'r, 'c> {
+    /// Its lines.
+    pub lines: Vec<Line<'r, 'c>>,
+    /// Whether USER_CONFIG_FILE has to be emptied at the end, since what it brings in stands here already.
+    pub without_user_file: bool,
+}
+
+/// What is to be written of all rows that are set, so that reading it gives them again.
+pub fn whole<'r, 'c>(
+    config: &Config,
+    rows: &[&'r Row<'c>],
+    options: &LoadOptions,
+    redacting: bool,
+    world: &dyn World,
+) -> Whole<'r, 'c> {
+    let once = !is_same(config, rows, options, redacting, world);
+    let line = |row: &&'r Row<'c>| match once && names_sources(row, &config.who) {
+        true => Line::BroughtIn(row),
+        false => Line::Statement(row),
+    };
+    Whole { lines: rows.iter().map(line).collect(), without_user_file: once && has_user_file(config, world) }
+}
+
 /// Whether the statements of all rows, read as the root file, give those rows again. The sources that they name are read
 /// once more then, and may add to values that are complete here, or go over what came behind them.
-pub fn is_same(
+fn is_same(
     config: &Config,
     rows: &[&Row<'_>],
     options: &LoadOptions,
@@ -113,5 +147,15 @@ mod tests {
         let options = LoadOptions { user_file: false, ..LoadOptions::default() };
         // Read again, A would be `1 2 2`.
         assert!(!is_same(&config, &set, &options, false, &world));
+        let Whole { lines, without_user_file } = whole(&config, &set, &options, false, &world);
+        let told: Vec<(String, bool)> = lines
+            .iter()
+            .map(|line| match line {
+                Line::Statement(row) => (row.name.to_string(), true),
+                Line::BroughtIn(row) => (row.name.to_string(), false),
+            })
+            .collect();
+        assert_eq!(told, [("A".to_owned(), true), ("LOCAL_CONFIG_FILE".to_owned(), false)]);
+        assert!(!without_user_file);
     }
 }

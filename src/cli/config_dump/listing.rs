@@ -13,6 +13,7 @@ use super::{json, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{Problem, Session, Status};
 use crate::config::lint::{Finding, Subject};
+use crate::config::reads_back::Line;
 use crate::config::redact;
 use crate::config::rows::{self, Row};
 use crate::config::story::{self, Story};
@@ -98,22 +99,25 @@ fn choose<'r, 'c>(
 
 /// Statements that read back as this configuration.
 fn statements(cli: &Cli, rows: &[&Row<'_>], (config, view): (&Config, &View<'_>), out: &mut Vec<u8>) {
-    let world = view.world();
     let is_whole = cli.names.is_empty() && !cli.show.dump;
-    let once = is_whole && !reads_back::is_same(config, rows, &cli.load_options(), cli.show.redact, world);
-    for row in rows {
-        if is_whole && !cli.show.default && reads_back::is_default(row) {
-            continue;
-        }
-        if once && reads_back::names_sources(row, &config.who) {
-            let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
-            let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
-            out.extend_from_slice(text.as_bytes());
-            continue;
-        }
-        statement(cli, row, config, view, out);
+    if !is_whole {
+        rows.iter().for_each(|row| statement(cli, row, config, view, out));
+        return;
     }
-    if once && reads_back::has_user_file(config, world) {
+    let whole = reads_back::whole(config, rows, &cli.load_options(), cli.show.redact, view.world());
+    for line in &whole.lines {
+        match line {
+            Line::Statement(row) | Line::BroughtIn(row)
+                if !cli.show.default && reads_back::is_default(row) => {}
+            Line::Statement(row) => statement(cli, row, config, view, out),
+            Line::BroughtIn(row) => {
+                let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
+                let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+    if whole.without_user_file {
         out.extend_from_slice(b"# what the user's own file brings in is in here\nUSER_CONFIG_FILE =\n");
     }
 }
