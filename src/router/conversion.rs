@@ -22,7 +22,7 @@ pub struct Written {
     pub number: usize,
     /// What the new route is called; without it there is none.
     pub name: Option<String>,
-    /// The value of JOB_ROUTER_ROUTE_<name>.
+    /// The value of `JOB_ROUTER_ROUTE_<name>`.
     pub route: Option<String>,
     /// What is lost or to be looked at.
     pub problems: Vec<String>,
