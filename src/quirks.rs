@@ -1,8 +1,9 @@
 //! The table of places where HTCondor 25.14 plainly loses what its manual promises.
 //!
 //! By default the programs keep the promise and say once that a real pool would not; `--quirks reference` does
-//! exactly as 25.14 does. Nothing else asks which side is wanted: where a quirk is decided, its variant stands, in the
-//! machine that has it and in the verdict of `htc-hook-test` on it.
+//! exactly as 25.14 does. Nothing else asks which side is wanted. A quirk is decided in the room of the machine that has it, and its
+//! variant stands there alone: who does what was decided, tells of it or lists it (the verdict of `htc-hook-test`) is handed an outcome,
+//! or a [`Decided`] that names the quirk. A variant that stands twice has two decisions: its line says both.
 
 /// Defines the enum and its table together, so that a quirk cannot be without its line.
 macro_rules! quirks {
@@ -26,6 +27,11 @@ macro_rules! quirks {
             /// What a real pool does, in one line.
             pub fn line(self) -> &'static str {
                 match self { $(Quirk::$variant => $line,)* }
+            }
+
+            /// What messages say of it.
+            pub fn told(self) -> String {
+                format!("in HTCondor 25.14 {} ({})", self.line(), self.id())
             }
 
             /// Where it was seen: the reference's source file or a recorded session.
@@ -350,10 +356,24 @@ pub enum Quirks {
     Reference,
 }
 
+/// A quirk and how it is decided, for those who do what follows, tell of it or list it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// Which.
+    pub quirk: Quirk,
+    /// Whether 25.14's own behaviour is wanted.
+    pub as_reference: bool,
+}
+
 impl Quirks {
     /// Whether 25.14's own behaviour is wanted for `quirk`. Call it only where the quirk is decided.
     pub fn has(self, _quirk: Quirk) -> bool {
         self == Quirks::Reference
+    }
+
+    /// The decision on a quirk, for who is to know it and its name. Call it only where the quirk is decided.
+    pub fn decide(self, quirk: Quirk) -> Decided {
+        Decided { quirk, as_reference: self.has(quirk) }
     }
 
     /// The other side: what is shown beside the verdict that was asked for.

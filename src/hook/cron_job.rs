@@ -305,12 +305,13 @@ impl CronJob {
             let Some(text) = own.get(item) else { continue };
             let first = matches!(text.first(), Some(b't' | b'T'));
             let meant = matches!(text.to_ascii_lowercase().as_slice(), b"true" | b"t" | b"yes" | b"y" | b"1");
+            let by_letter = quirks.decide(Quirk::CronBoolFirstLetter);
             if meant != first {
-                let quirk = Quirk::CronBoolFirstLetter.id();
+                let quirk = by_letter.quirk.id();
                 let knob = own.name_of(item);
                 self.warnings.push(format!("{knob} = {text}: 25.14 takes it for {first} ({quirk})"));
             }
-            *place = if quirks.has(Quirk::CronBoolFirstLetter) { first } else { meant };
+            *place = if by_letter.as_reference { first } else { meant };
         }
     }
 

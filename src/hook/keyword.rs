@@ -103,8 +103,9 @@ pub fn startd(slot_id: &str, parent: Option<&str>, knobs: &dyn Knobs, quirks: Qu
     if let Some(parent) = parent
         && knobs.get(&of_slot(parent)).is_some()
     {
-        lookup.quirk = Some(Quirk::DslotKeywordNoFallback);
-        if !quirks.has(Quirk::DslotKeywordNoFallback) && lookup.knob(knobs, of_slot(parent)) {
+        let without = quirks.decide(Quirk::DslotKeywordNoFallback);
+        lookup.quirk = Some(without.quirk);
+        if !without.as_reference && lookup.knob(knobs, of_slot(parent)) {
             return lookup;
         }
     }
@@ -142,10 +143,11 @@ pub fn starter(
             step.found = Found::WithoutHooks(wish.clone());
         }
         let default = format!("{prefix}_DEFAULT_JOB_HOOK_KEYWORD");
+        let blocked = quirks.decide(Quirk::HookKeywordFallbackBlocked);
         if knobs.get(default.as_bytes()).is_some() {
-            lookup.quirk = Some(Quirk::HookKeywordFallbackBlocked);
+            lookup.quirk = Some(blocked.quirk);
         }
-        if quirks.has(Quirk::HookKeywordFallbackBlocked) {
+        if blocked.as_reference {
             // It goes on with the keyword it has just said to ignore, and finds no hook.
             lookup.keyword = Some(wish);
             return lookup;

@@ -248,12 +248,9 @@ fn value_of(text: &str, unit: Option<usize>, quirks: Quirks) -> Result<Share, Sh
     }
     if let Some((above, below)) = text.split_once('/') {
         let (above, below) = (number_of(above, quirks)?.0, number_of(below, quirks)?.0);
-        return if below > 0.0 {
-            Ok(Share::Fraction(above / below))
-        } else if quirks.has(Quirk::ShareNotANumber) {
-            Ok(Share::Amount(0.0))
-        } else {
-            Err(ShareErrorKind::Fraction)
+        return match below > 0.0 {
+            true => Ok(Share::Fraction(above / below)),
+            false => zero_or(ShareErrorKind::Fraction, quirks).map(Share::Amount),
         };
     }
     let (number, rest) = number_of(text, quirks)?;
@@ -267,7 +264,15 @@ fn value_of(text: &str, unit: Option<usize>, quirks: Quirks) -> Result<Share, Sh
     Ok(Share::Amount(number * 1024f64.powi(i32::try_from(steps).unwrap_or(0))))
 }
 
-/// The number a text begins with, and what follows it. No number counts as 0 in 25.14.
+/// What is no number counts as 0 in 25.14.
+fn zero_or(wrong: ShareErrorKind, quirks: Quirks) -> Result<f64, ShareErrorKind> {
+    match quirks.has(Quirk::ShareNotANumber) {
+        true => Ok(0.0),
+        false => Err(wrong),
+    }
+}
+
+/// The number a text begins with, and what follows it.
 fn number_of(text: &str, quirks: Quirks) -> Result<(f64, &str), ShareErrorKind> {
     let text = text.trim();
     let end = text
@@ -276,8 +281,7 @@ fn number_of(text: &str, quirks: Quirks) -> Result<(f64, &str), ShareErrorKind> 
         .map_or(text.len(), |(at, _)| at);
     match text[..end].parse::<f64>() {
         Ok(number) => Ok((number, &text[end..])),
-        Err(_) if quirks.has(Quirk::ShareNotANumber) => Ok((0.0, text)),
-        Err(_) => Err(ShareErrorKind::NotANumber),
+        Err(_) => Ok((zero_or(ShareErrorKind::NotANumber, quirks)?, text)),
     }
 }
 

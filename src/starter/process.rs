@@ -135,7 +135,7 @@ pub(super) fn instead(process: JobProcess, argv: Vec<BString>, scratch: &Path) -
 /// The process with its namespaces around it.
 pub(super) fn isolated(process: JobProcess, made: Isolation, about: &Publication<'_>) -> JobProcess {
     let Some(file) = made.status_file.clone() else { return JobProcess { isolation: made, ..process } };
-    let (init, link) = init(about);
+    let Init { path: init, link, shown } = init(about);
     let mut process = process;
     let entry = [STATUS_FILE.as_bytes(), b"=", file.as_os_str().as_bytes()].concat();
     let place = process.environment.partition_point(|other| other.as_slice() < entry.as_slice());
@@ -143,7 +143,7 @@ pub(super) fn isolated(process: JobProcess, made: Isolation, about: &Publication
     let words: Vec<BString> = std::iter::once(&init).chain(&process.argv).cloned().collect();
     let named = (process.command.clone(), process.arguments_shown.clone());
     let mut process = instead(process, words, about.scratch);
-    if !about.quirks.has(Quirk::PidnsInitOfLibexec) {
+    if !shown {
         // What fails is told of the job, not of what starts it.
         (process.command, process.arguments_shown) = named;
     }
@@ -152,21 +152,31 @@ pub(super) fn isolated(process: JobProcess, made: Isolation, about: &Publication
     JobProcess { program, isolation: Isolation { init_link: link, ..made }, ..process }
 }
 
-/// The first process of a PID namespace: that of LIBEXEC, else ourselves by a link beside the scratch directory.
-fn init(about: &Publication<'_>) -> (BString, Option<PathBuf>) {
+/// The first process of a PID namespace.
+struct Init {
+    path: BString,
+    /// The link by which we are called, where we are the process.
+    link: Option<PathBuf>,
+    /// Whether the job's command is not shown but this.
+    shown: bool,
+}
+
+/// That of LIBEXEC, in 25.14 whether it is there or not, else ourselves by a link beside the scratch directory.
+fn init(about: &Publication<'_>) -> Init {
+    let shown = about.quirks.has(Quirk::PidnsInitOfLibexec);
     let of_libexec = about.settings.isolation.libexec.as_ref().map(|libexec| {
         let path = [libexec.as_slice(), b"/", INIT.as_bytes()].concat();
         BString::from(path)
     });
     let there = |path: &BString| about.world.may_execute(&path.to_path_lossy());
     match of_libexec {
-        Some(path) if about.quirks.has(Quirk::PidnsInitOfLibexec) || there(&path) => (path, None),
+        Some(path) if shown || there(&path) => Init { path, link: None, shown },
         _ => {
             let link = match (about.settings.nested_scratch, about.scratch.parent()) {
                 (true, Some(top)) => top.join("htcondor").join(INIT),
                 _ => about.scratch.join(".condor_pid_ns").join(INIT),
             };
-            (BString::from(link.as_os_str().as_bytes()), Some(link))
+            Init { path: link.as_os_str().as_bytes().into(), link: Some(link), shown }
         }
     }
 }

@@ -218,6 +218,7 @@ impl PluginCall {
             None => (TOO_LONG, TOO_LONG),
         };
         let mut texts = Vec::new();
+        let loops = quirks.has(Quirk::PluginNoAdsLoops);
         let (results, read) = match (&self.outfile, written) {
             (Some(outfile), None) => {
                 texts.push(format!(
@@ -225,13 +226,13 @@ impl PluginCall {
                 ));
                 (Vec::new(), false)
             }
-            (Some(_), Some(text)) => (ads(text, quirks.has(Quirk::PluginNoAdsLoops)), true),
+            (Some(_), Some(text)) => (ads(text, loops), true),
             (None, _) => (vec![lines(written.unwrap_or_default())], true),
         };
         if read && results.is_empty() {
             texts.push(self.without_ads(exit, code));
             let subcode = match exit {
-                Some(Exit::Code(_)) if quirks.has(Quirk::PluginNoAdsLoops) => NO_RESULT,
+                Some(Exit::Code(_)) if loops => NO_RESULT,
                 // Held as any other failure; one that claims to have done well has failed all the same.
                 Some(Exit::Code(_)) => subcode.max(1),
                 _ => subcode,

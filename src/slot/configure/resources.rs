@@ -338,14 +338,15 @@ fn discovery(knobs: &Knobs<'_>) -> Option<BString> {
 fn made_of(knobs: &Knobs<'_>, tag: &str, found: Found, published: &mut ClassAd) -> Custom {
     let Found { mut quantity, ids, offline, offline_ids, properties, ad, shared } = found;
     let mut off: BTreeSet<String> = ids.iter().filter(|id| offline_ids.contains(id)).cloned().collect();
+    let as_reference = knobs.has(Quirk::OfflineBelowZero);
     if ids.is_empty() {
         quantity -= offline;
-    } else if offline_ids.is_empty() && !knobs.has(Quirk::OfflineBelowZero) {
+    } else if offline_ids.is_empty() && !as_reference {
         // A number does nothing in 25.14 where there are ids.
         let keep = ids.len().saturating_sub(offline.max(0.0) as usize);
         off.extend(ids.iter().skip(keep).cloned());
     }
-    if quantity < 0.0 && !knobs.has(Quirk::OfflineBelowZero) {
+    if quantity < 0.0 && !as_reference {
         knobs.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} takes off more than there is: 0 is left"));
         quantity = 0.0;
     }

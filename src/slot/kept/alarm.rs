@@ -20,20 +20,22 @@ impl Alarm {
         Alarm { at, second }
     }
 
-    /// Those of the reference are in whole seconds: whatever wakes the daemon in the second in which one ends, it has run out
-    /// (s05, s14, s33).
+    /// Those of the reference are in whole seconds.
+    fn whole_second(self, quirks: Quirks) -> Option<i64> {
+        quirks.has(Quirk::TimersWholeSeconds).then_some(self.second)
+    }
+
+    /// Whatever wakes the daemon in the second in which one of the reference ends, it has run out (s05, s14, s33).
     pub(crate) fn is_due(self, now: Now, quirks: Quirks) -> bool {
-        self.at <= now.tick() || (quirks.has(Quirk::TimersWholeSeconds) && self.second <= now.epoch())
+        self.at <= now.tick() || self.whole_second(quirks).is_some_and(|second| second <= now.epoch())
     }
 
     /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole seconds
     /// that are left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time is over, and all
     /// timers of a second together (s09).
     pub(crate) fn wakes(self, now: Now, quirks: Quirks) -> Tick {
-        if !quirks.has(Quirk::TimersWholeSeconds) {
-            return self.at;
-        }
-        let left = u64::try_from(self.second.saturating_sub(now.epoch())).unwrap_or(0);
+        let Some(second) = self.whole_second(quirks) else { return self.at };
+        let left = u64::try_from(second.saturating_sub(now.epoch())).unwrap_or(0);
         now.tick().plus(Duration::from_secs(left))
     }
 }
