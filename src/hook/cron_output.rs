@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use super::reply::BadLine;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::text::{Span, list};
 use crate::time::Now;
 use crate::world::World;
@@ -78,7 +78,7 @@ pub struct CronOutput {
     separator: BString,
     /// Whether a line of dashes alone is a tag.
     dashes_are_tag: bool,
-    last_line_leaks: bool,
+    last_line_leaks: Decided,
 }
 
 impl CronOutput {
@@ -92,7 +92,7 @@ impl CronOutput {
             told_long: false,
             separator: BString::default(),
             dashes_are_tag: quirks.has(Quirk::CronDashesAreTag),
-            last_line_leaks: quirks.has(Quirk::CronLastLineLeaks),
+            last_line_leaks: quirks.decide(Quirk::CronLastLineLeaks),
         }
     }
 
@@ -126,7 +126,7 @@ impl CronOutput {
     /// of the next run (quirk `cron-last-line-leaks`).
     pub fn finish(&mut self) -> VecDeque<Block> {
         let mut blocks = VecDeque::new();
-        if !self.last_line_leaks {
+        if !self.last_line_leaks.as_reference {
             let rest = self.buffer.take_rest();
             if !rest.is_empty() {
                 blocks.extend(self.line(&rest));
@@ -136,9 +136,10 @@ impl CronOutput {
         blocks
     }
 
-    /// What waits for the rest of its line.
-    pub fn rest(&self) -> &[u8] {
-        self.buffer.rest()
+    /// A line that waits for its rest, which the next run will print, and the quirk by which it does.
+    pub fn leaking(&self) -> Option<(&[u8], Quirk)> {
+        let rest = self.buffer.rest();
+        (!rest.is_empty()).then_some((rest, self.last_line_leaks.quirk))
     }
 
     fn line(&mut self, line: &[u8]) -> Option<Block> {

@@ -1,4 +1,4 @@
-//! How a caller reads what a hook printed. What follows from it is decided elsewhere.
+//! How a caller reads what a hook printed, and whether it counts when it was cut. What follows from it is decided elsewhere.
 //!
 //! Two parsers are in use. *Token lines*: every non-blank line must be an attribute, else the whole answer is bad
 //! (FETCH_WORK and the router's hooks). *Ad prefix*: lines count up to the first that is no attribute, and the hook
@@ -8,6 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::classad::{ClassAd, Context, Dialect, LineError, Value};
 use crate::process::Exit;
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::text::Span;
 use crate::text::space::is_space;
 use crate::world::World;
@@ -59,6 +60,11 @@ impl std::fmt::Display for BadLine {
 /// What the callers see of an output: bytes after a NUL are lost (`Read_Std_Pipe` makes a C string of it).
 pub fn visible(output: &[u8]) -> &[u8] {
     &output[..memchr::memchr(0, output).unwrap_or(output.len())]
+}
+
+/// Whether an answer counts that has reached PIPE_BUFFER_MAX, its cut last line too: it does in 25.14. `None` for one that is whole.
+pub fn cut_counts(cut: bool, quirks: Quirks) -> Option<Decided> {
+    cut.then(|| quirks.decide(Quirk::AnswerCutAccepted))
 }
 
 /// The non-blank lines of an answer with their numbers, blanks trimmed at both ends (carriage returns too): what *token

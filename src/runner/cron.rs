@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::hook_call::HookCall;
 use super::hook_environment::HookEnvironment;
+use super::spawning::Spawning;
 use crate::hook::cron_job::{AutoPublish, CronJob, CronManager};
 use crate::hook::cron_output::CronOutput;
 use crate::os::{ChildId, Event, Leftover, Reactor, Stream, Whom};
@@ -78,10 +79,12 @@ pub enum CronNotice {
         /// What it did.
         block: Published,
     },
-    /// A last line without newline waits for the next run (quirk `cron-last-line-leaks`).
+    /// A last line without newline waits for the next run.
     Unended {
         /// The line.
         line: BString,
+        /// By which quirk.
+        leaks: Quirk,
     },
     /// A block has grown too large: further lines of it are dropped.
     TooLarge {
@@ -269,6 +272,7 @@ impl CronRunner {
                 environment.variables.set(format!("{name}_CONFIG_VAL"), job.config_val.clone());
             }
         }
+        let spawning = Spawning::of(*quirks);
         let directory = match job.directory.is_empty() {
             true => directory.clone(),
             false => job.directory.to_path_lossy().into_owned(),
@@ -278,13 +282,9 @@ impl CronRunner {
             env: environment.entries(),
             cwd: Some(directory),
             identity: identity.clone(),
-            stdio: [
-                if quirks.has(Quirk::ClosedStdio) { Stdio::Closed } else { Stdio::Null },
-                Stdio::Pieces,
-                Stdio::Pieces,
-            ],
+            stdio: [spawning.unused(), Stdio::Pieces, Stdio::Pieces],
             session: Session::Inherit,
-            ignore_sigpipe: quirks.has(Quirk::HooksSpawnedAsDaemons),
+            ignore_sigpipe: spawning.as_daemon,
             limits: super::hook_limits::default_of_daemon(),
             ancestor: Some(HookCall::marker(now, world.random())),
             left_behind: LeftBehind::Kept,
@@ -332,9 +332,8 @@ impl CronRunner {
         // One that was ended by KILL is started again before its unfinished block would count (p80).
         if bytes.is_none() && !self.schedule.begins_anew(running.run) {
             blocks.extend(output.finish());
-            if !output.rest().is_empty() {
-                let line = output.rest().into();
-                self.told.push_back(CronNotice::Unended { line });
+            if let Some((line, leaks)) = output.leaking() {
+                self.told.push_back(CronNotice::Unended { line: line.into(), leaks });
             }
         }
         for block in blocks {

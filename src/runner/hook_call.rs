@@ -8,9 +8,10 @@ use bstr::{BString, ByteSlice};
 
 use super::hook_environment::HookEnvironment;
 use super::hook_limits;
+use super::spawning::Spawning;
 use crate::hook::{Caller, HookType};
 use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, Session, Stdio};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirks;
 use crate::time::Now;
 
 /// How much of an output is kept where PIPE_BUFFER_MAX does not say otherwise, in bytes.
@@ -106,7 +107,7 @@ impl HookCall {
         }
         let caller = self.hook.caller();
         let family = self.hook.is_family_killed();
-        let as_daemon = self.quirks.has(Quirk::HooksSpawnedAsDaemons);
+        let as_daemon = Spawning::of(self.quirks).as_daemon;
         let stdio = self.stdio();
         let path = self.path.to_path_lossy().into_owned();
         let program = match &self.directory {
@@ -134,8 +135,7 @@ impl HookCall {
     }
 
     fn stdio(&self) -> [Stdio; 3] {
-        // In 25.14 a descriptor that is not needed is not open at all: the first file that the hook opens takes its place.
-        let unused = if self.quirks.has(Quirk::ClosedStdio) { Stdio::Closed } else { Stdio::Null };
+        let unused = Spawning::of(self.quirks).unused();
         let stdin = if self.stdin.is_empty() { unused.clone() } else { Stdio::Bytes(self.stdin.clone()) };
         let captured = Stdio::Capture { limit: self.output_limit };
         let complaints = match self.complaints {

@@ -16,8 +16,9 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
+use super::spawning::Spawning;
 use crate::config::{CommandPolicy, LoadOptions};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirks;
 use crate::text::caseless;
 use crate::text::environment::Environment;
 use crate::world::{Account, World};
@@ -155,7 +156,7 @@ impl HookEnvironment {
             if name.starts_with(MARKER) {
                 made.markers.push([name.as_slice(), b"=", &value].concat().into());
             } else if !name.starts_with(OURS)
-                && (!name.starts_with(PRIVATE) || quirks.has(Quirk::HooksSpawnedAsDaemons))
+                && (!name.starts_with(PRIVATE) || Spawning::of(quirks).as_daemon)
             {
                 made.variables.set(name, value);
             }

@@ -15,5 +15,6 @@ pub mod router;
 pub mod shadow;
 pub mod simulate;
 pub mod slot;
+mod spawning;
 pub mod starter;
 pub mod transfer;

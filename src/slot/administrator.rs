@@ -94,9 +94,10 @@ impl Slot {
         if !self.suspended_by_command {
             return;
         }
+        let sticks = core.quirks().decide(Quirk::SuspendCommandSticks);
         let sticks = match self.kind {
-            SlotKind::Static => core.has(Quirk::SuspendCommandSticks, self.key),
-            SlotKind::Dynamic | SlotKind::Partitionable => core.has_silently(Quirk::SuspendCommandSticks),
+            SlotKind::Static => core.told(sticks, self.key),
+            SlotKind::Dynamic | SlotKind::Partitionable => sticks.as_reference,
         };
         self.suspended_by_command = sticks;
     }

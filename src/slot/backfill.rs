@@ -8,7 +8,6 @@ use super::kept::backfill::{Backfill, Client, ClientStage};
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::transition::Change;
-use crate::quirks::Quirk;
 
 /// The name that the client goes by in messages, and its keyword in the configuration of the starter.
 pub const BOINC: &str = "boinc";
@@ -49,7 +48,7 @@ impl Slot {
             return;
         }
         core.backfill.slots.insert(self.key);
-        if core.settings.backfill.is_some_and(|backfill| backfill.dead) {
+        if core.settings.backfill.is_some_and(|backfill| backfill.dead.as_reference) {
             let stage = ClientStage::Dies(core.now.tick().plus(DEAD_AFTER));
             let id = core.new_starter();
             core.backfill.client.get_or_insert(Client { id, stage });
@@ -167,8 +166,8 @@ impl ExecutionPoint {
 
     /// Quirk `backfill-dead` is told once, when backfill is configured.
     pub(super) fn tell_backfill(&mut self) {
-        if self.core.settings.backfill.is_some() {
-            self.core.has(Quirk::BackfillDead, None);
+        if let Some(backfill) = self.core.settings.backfill {
+            self.core.told(backfill.dead, None);
         }
     }
 }

@@ -5,17 +5,17 @@
 
 use super::claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 use super::core::Core;
-use super::device_choice::has_devices;
+use super::device_choice::{has_devices, whole_has};
 use super::execution_point::ExecutionPoint;
 use super::interface::{Notice, SlotKey, VacateReason};
 use super::kept::claim::{Kind, Phase};
 use super::settings::SlotKind;
 use super::single::Slot;
+use super::startd_hooks::outranking;
 use super::state::{Activity, State};
 use super::unfit::Unfit;
 use crate::classad::ClassAd;
 use crate::job::HoldCode;
-use crate::quirks::Quirk;
 use crate::world::Frozen;
 
 /// Claims are refused when draining ends within so many seconds.
@@ -178,9 +178,17 @@ impl Slot {
     /// The same for a claim of a slot that does not split, whose cards have to be good enough as well.
     fn is_willing_to_claim(&mut self, core: &mut Core, job: &ClassAd) -> Result<(), Unfit> {
         self.is_willing_to_run(core, job)?;
-        match has_devices(self, core, job) {
-            Err(_) if core.has(Quirk::RequireIgnoredStatic, self.key) => Ok(()),
-            found => found,
+        self.has_devices(core, job)
+    }
+
+    /// Whether a slot that does not split takes the job as far as its cards go.
+    pub(super) fn has_devices(&self, core: &mut Core, job: &ClassAd) -> Result<(), Unfit> {
+        match whole_has(|| has_devices(self, core, job), core.quirks()) {
+            Ok(()) => Ok(()),
+            Err((unfit, refuses)) => {
+                core.told(refuses, self.key);
+                Err(unfit)
+            }
         }
     }
 
@@ -396,6 +404,6 @@ impl Slot {
     pub(super) fn has_better_claim(&self, core: &mut Core) -> bool {
         self.waiting.as_ref().is_some_and(|claim| claim.job.is_some())
             && (self.waiting.as_ref().is_some_and(|claim| claim.kind == Kind::Requested)
-                || !core.has(Quirk::FetchedPreemptionLost, self.key))
+                || !core.told(outranking(core.quirks()), self.key))
     }
 }

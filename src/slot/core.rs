@@ -22,7 +22,7 @@ use super::settings::Settings;
 use super::wants::Wants;
 use super::watch::Watch;
 use crate::classad::{ClassAd, Context, Expr};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::text::calendar::DAY;
 use crate::time::{Now, Tick};
 use crate::world::{Frozen, World};
@@ -155,11 +155,16 @@ impl Core {
 
     /// Whether 25.14's own behaviour is wanted; when not, the difference is told once, of a slot or of none.
     pub(super) fn has(&mut self, quirk: Quirk, slot: impl Into<Option<SlotKey>>) -> bool {
-        let has = self.quirks().has(quirk);
-        if !has && self.told.insert(quirk.id()) {
+        self.told(self.quirks().decide(quirk), slot)
+    }
+
+    /// The same of what was decided elsewhere.
+    pub(super) fn told(&mut self, decided: Decided, slot: impl Into<Option<SlotKey>>) -> bool {
+        let Decided { quirk, as_reference } = decided;
+        if !as_reference && self.told.insert(quirk.id()) {
             self.tell(Notice::Quirk { slot: slot.into(), quirk });
         }
-        has
+        as_reference
     }
 
     /// Evaluates in an ad as it is now, maybe with another, and notes what was looked at where that is watched.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use crate::hook::cron_job::{CronJob, CronMode};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::time::{Now, Tick};
 
 const SIGHUP: i32 = 1;
@@ -164,6 +164,8 @@ pub struct CronSchedule {
     max_load: f64,
     next_run: u64,
     stopping: bool,
+    /// Whether a start that has failed is the last of a job that is not periodic.
+    failed_start: Decided,
     quirks: Quirks,
 }
 
@@ -174,7 +176,20 @@ fn seconds(period: i64) -> Duration {
 impl CronSchedule {
     /// A manager without jobs.
     pub fn new(quirks: Quirks) -> Self {
-        CronSchedule { entries: Vec::new(), max_load: 0.1, next_run: 0, stopping: false, quirks }
+        let failed_start = quirks.decide(Quirk::CronFailedStartFinal);
+        CronSchedule {
+            entries: Vec::new(),
+            max_load: 0.1,
+            next_run: 0,
+            stopping: false,
+            failed_start,
+            quirks,
+        }
+    }
+
+    /// Whether a start that has failed is the last of a job that is not periodic.
+    pub fn failed_start(&self) -> Decided {
+        self.failed_start
     }
 
     /// Takes an event in and says what is to be done, in order.
@@ -281,7 +296,7 @@ impl CronSchedule {
                 Some(entry) => {
                     entry.old_period = entry.job.period;
                     entry.job = job;
-                    if !self.quirks.has(Quirk::CronFailedStartFinal) {
+                    if !self.failed_start.as_reference {
                         entry.failures = 0;
                     }
                 }
@@ -297,6 +312,8 @@ impl CronSchedule {
     /// What a reconfig means for one job (`CronJob::HandleReconfig`).
     fn reconfigured(&mut self, at: usize, now: Tick, out: &mut Vec<CronAction>) {
         let quirks = self.quirks;
+        // By the reference a new period counts where the job waits for the next start alone, and not for good.
+        let stale = quirks.has(Quirk::CronPeriodStale);
         let entry = &mut self.entries[at];
         if entry.job.rerun && entry.runs > 0 {
             if entry.is_alive() && !quirks.has(Quirk::CronRerunDoubles) {
@@ -304,7 +321,7 @@ impl CronSchedule {
             } else {
                 entry.state = State::Ready;
             }
-            if quirks.has(Quirk::CronPeriodStale) {
+            if stale {
                 return;
             }
         } else if entry.state == State::Running && entry.job.reconfig {
@@ -312,7 +329,7 @@ impl CronSchedule {
                 (1.., Some(run)) => out.push(CronAction::Signal { run, signal: SIGHUP }),
                 _ => out.push(CronAction::Note(CronNote::NoHangUpYet { name: entry.job.name.clone() })),
             }
-            if quirks.has(Quirk::CronPeriodStale) {
+            if stale {
                 return;
             }
         }
@@ -323,15 +340,14 @@ impl CronSchedule {
         match entry.job.mode {
             CronMode::Periodic if entry.state == State::Idle => {
                 // The new period is waited for from the last start on; after that the reference keeps the old one.
-                let stale = quirks.has(Quirk::CronPeriodStale) && entry.old_period > 0;
-                let every = if stale { seconds(entry.old_period) } else { period };
+                let every = if stale && entry.old_period > 0 { seconds(entry.old_period) } else { period };
                 let due = entry.last_start.map(|last| last.plus(period)).filter(|due| *due >= now);
                 entry.timer = Some(Timer { due: due.unwrap_or(now.plus(every)), every: Some(every) });
                 if due.is_none() {
                     entry.state = State::Ready;
                 }
             }
-            CronMode::Periodic if entry.old_period > 0 && !quirks.has(Quirk::CronPeriodStale) => {
+            CronMode::Periodic if entry.old_period > 0 && !stale => {
                 let due = entry.last_start.map_or(now, |last| last.plus(period)).max(now);
                 entry.timer = Some(Timer { due, every: Some(period) });
             }
@@ -438,7 +454,7 @@ impl CronSchedule {
         (entry.run, entry.state, entry.load, entry.kill_at) = (None, State::Idle, 0.0, None);
         entry.runs -= 1;
         entry.failures += 1;
-        if entry.job.mode == CronMode::WaitForExit && !self.quirks.has(Quirk::CronFailedStartFinal) {
+        if entry.job.mode == CronMode::WaitForExit && !self.failed_start.as_reference {
             // A program that cannot be started is not tried in a tight loop.
             let due = now.plus(seconds(entry.job.period.max(1)));
             entry.timer = Some(Timer { due, every: None });

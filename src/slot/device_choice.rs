@@ -9,7 +9,7 @@ use super::resources::Amounts;
 use super::single::Slot;
 use super::unfit::Unfit;
 use crate::classad::{ClassAd, Context, Value};
-use crate::quirks::Quirks;
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::world::{Frozen, World};
 
 /// Of so many devices that do not fit the properties are shown.
@@ -26,6 +26,18 @@ pub(super) fn has_devices(slot: &Slot, core: &Core, job: &ClassAd) -> Result<(),
         custom.quantity = context.real(format!("Request{}", custom.tag)).unwrap_or(0.0).max(0.0);
     }
     choose(&mut wanted, slot, core, job)
+}
+
+/// What it means to a slot that does not split whether it has the devices: 25.14 does not look at them.
+pub(super) fn whole_has(
+    has: impl FnOnce() -> Result<(), Unfit>,
+    quirks: Quirks,
+) -> Result<(), (Unfit, Decided)> {
+    let unasked = quirks.decide(Quirk::RequireIgnoredStatic);
+    match unasked.as_reference {
+        true => Ok(()),
+        false => has().map_err(|unfit| (unfit, unasked)),
+    }
 }
 
 /// Chooses devices of `parent` for the job, and binds them in `amounts`.

@@ -22,6 +22,15 @@ impl Slot {
     }
 }
 
+/// When it is seen that all slots are drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// When one that is drained is looked at in its turn.
+    AtItsTurn,
+    /// Behind all that an event has done.
+    BehindAll,
+}
+
 impl ExecutionPoint {
     /// The drain that is under way.
     pub fn drain_status(&self) -> Option<DrainStatus> {
@@ -164,8 +173,16 @@ impl ExecutionPoint {
         });
     }
 
+    /// What is to follow a drain follows at once; in 25.14 when a drained slot is looked at.
+    pub(super) fn look_for_drained(&mut self, seen: Seen) {
+        let late = self.core.has_silently(Quirk::DrainedSeenLate);
+        if late == (seen == Seen::AtItsTurn) {
+            self.drain_completed(late);
+        }
+    }
+
     /// Does what was asked for when all slots are drained (`considerResumingAfterDraining`).
-    pub(super) fn drain_completed(&mut self) {
+    fn drain_completed(&mut self, late: bool) {
         let idle = |slot: &Slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle);
         if self.core.shutdown.is_some() || self.core.drain.drained < self.core.slot_count {
             return;
@@ -180,7 +197,7 @@ impl ExecutionPoint {
             DrainCompletion::Resume => self.cancel_drain(true),
             DrainCompletion::Reconfigure => {
                 // 25.14 looks at no slot then: it may be claimed as it is (p72d).
-                self.cancel_drain(!self.core.has_silently(Quirk::DrainedSeenLate));
+                self.cancel_drain(!late);
                 self.core.out.push(Action::Reconfigure);
             }
             DrainCompletion::Exit => self.shut_down(Shutdown::Graceful, "all slots are drained"),

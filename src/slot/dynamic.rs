@@ -13,7 +13,7 @@ use super::settings::{SlotHooks, SlotKind, SlotPlan};
 use super::single::Slot;
 use super::unfit::Unfit;
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
-use crate::quirks::Quirk;
+use crate::quirks::{Decided, Quirk};
 use crate::world::Frozen;
 
 /// What a claim of a partitionable slot is told whose job the dynamic slot is not for.
@@ -73,6 +73,11 @@ impl Slot {
         (self.statics, self.config) = (Arc::new(statics), Arc::new(config));
     }
 
+    /// Whether what the job requires of devices is not looked at; `None` without a consumption policy.
+    fn drops_require(&self, core: &Core) -> Option<Decided> {
+        self.plan.consumption.then(|| core.quirks().decide(Quirk::ConsumptionDropsRequire))
+    }
+
     /// What a dynamic slot for the job would have. Rounding edits the job's requests.
     fn share_for(&self, core: &Core, job: &mut ClassAd) -> Result<Amounts, Unfit> {
         let world = Frozen { world: &*core.world, now: core.now };
@@ -81,7 +86,7 @@ impl Slot {
             true => self.consumption(job, &world)?,
             false => requested(&Context::new(&world).my(job).target(&self.live), &self.amounts)?,
         };
-        match self.plan.consumption && core.has_silently(Quirk::ConsumptionDropsRequire) {
+        match self.drops_require(core).is_some_and(|drops| drops.as_reference) {
             true => choose(&mut amounts, self, core, &ClassAd::new())?,
             false => choose(&mut amounts, self, core, job)?,
         }
@@ -193,8 +198,8 @@ impl ExecutionPoint {
         let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".to_owned().into()) };
         // A slot that is matched is closed to all but its claim (`Resource::willingToRun`).
         parent.restore_requirements(core);
-        if parent.plan.consumption {
-            core.has(Quirk::ConsumptionDropsRequire, key);
+        if let Some(drops) = parent.drops_require(core) {
+            core.told(drops, key);
         }
         let amounts = parent.share_for(core, job)?;
         parent.amounts.take(&amounts);

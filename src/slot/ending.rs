@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::drain::Seen;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, HookRun, Shutdown, VacateReason};
 use super::single::Slot;
 use crate::job::HoldCode;
-use crate::quirks::Quirk;
 use crate::time::Tick;
 
 /// How long hooks that still run are waited for at the end, in seconds.
@@ -74,9 +74,7 @@ impl ExecutionPoint {
     /// After each event: slots that are gone, conditions to end, the end.
     pub(super) fn settle(&mut self) {
         self.remove_gone();
-        if !self.core.quirks().has(Quirk::DrainedSeenLate) {
-            self.drain_completed();
-        }
+        self.look_for_drained(Seen::BehindAll);
         if let Some(reason) = self.core.fatal.take() {
             self.shut_down(Shutdown::Fast, &reason);
         }

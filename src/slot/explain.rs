@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::clause::{Clause, cut, plain, values_in};
-use super::device_choice::{has_devices, has_devices_by_ad};
+use super::device_choice::{has_devices, has_devices_by_ad, whole_has};
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::add_requests;
 use super::interface::SlotKey;
@@ -13,7 +13,7 @@ use super::unfit::Unfit;
 use super::watch::Moving;
 use crate::classad::explain::{Step, trace};
 use crate::classad::{ClassAd, Context, Expr, Shape, Value};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirks;
 use crate::world::{Frozen, World};
 
 /// What a slot says to a job that nobody has fetched.
@@ -77,8 +77,10 @@ impl ExecutionPoint {
         }
         let tried = match slot.kind {
             SlotKind::Partitionable => slot.try_split(core, &job),
-            _ if core.has_silently(Quirk::RequireIgnoredStatic) => Ok(None),
-            SlotKind::Static | SlotKind::Dynamic => has_devices(slot, core, &job).map(|()| None),
+            SlotKind::Static | SlotKind::Dynamic => {
+                let found = whole_has(|| has_devices(slot, core, &job), core.quirks());
+                found.map(|()| None).map_err(|(unfit, _)| unfit)
+            }
         };
         Some(match tried {
             Ok(unfit) => Offer::accepted(rank, unfit),
@@ -116,9 +118,10 @@ pub fn consider_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks: Qui
         return Offer::refused(Unfit::of(slot, job, world));
     }
     let splits = context.boolean("PartitionableSlot") == Some(true);
-    let devices = match splits || !quirks.has(Quirk::RequireIgnoredStatic) {
-        true => has_devices_by_ad(slot, job, world, quirks),
-        false => Ok(()),
+    let has = || has_devices_by_ad(slot, job, world, quirks);
+    let devices = match splits {
+        true => has(),
+        false => whole_has(has, quirks).map_err(|(unfit, _)| unfit),
     };
     match devices {
         Ok(()) => Offer::accepted(context.real("Rank").unwrap_or(0.0), None),

@@ -7,7 +7,6 @@ use rustc_hash::FxHasher;
 
 use super::claim_id::ClaimId;
 use super::core::Core;
-use super::device_choice::has_devices;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{FetchAnswer, Fetched, add_requests, read_fetched};
 use super::interface::{AcceptedJob, Action, HookCall, Notice, SlotHook, SlotKey, job_id};
@@ -15,11 +14,12 @@ use super::kept::claim::{Claim, FetchedJob, Kind};
 use super::kept::fetching::Fetching;
 use super::settings::SlotKind;
 use super::single::Slot;
+use super::startd_hooks::{early_accept, outranking, unspawnable_fetch};
 use super::state::{Activity, State};
 use super::text;
 use super::watch::ALWAYS;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
-use crate::quirks::Quirk;
+use crate::quirks::{Decided, Quirk};
 use crate::text::caseless;
 use crate::time::Now;
 use crate::world::Frozen;
@@ -41,10 +41,9 @@ impl Slot {
         if core.settings.limits.once && self.out_of_work {
             return;
         }
-        let drained = self.state == State::Drained && !self.takes_while_draining(core);
-        let ends = core.shutdown.is_some() || core.power.asleep.is_some();
-        let unable = drained || self.state == State::Preempting || ends;
-        if unable && !core.has(Quirk::FetchWhenUnable, self.key) {
+        if let Some(asks) = self.unable(core)
+            && !core.told(asks, self.key)
+        {
             self.fetching = Fetching::Waits(core.alarm_after(1));
             return;
         }
@@ -76,6 +75,14 @@ impl Slot {
         let stdin = if core.wants.texts { text::print(&self.sent_ad(core)) } else { Vec::new() };
         self.last_fetch_spawned = core.now.epoch();
         self.call_fetch_hook(core, path, stdin, core.now);
+    }
+
+    /// Whether it asks although it could take no job; `None` when it could.
+    pub(super) fn unable(&self, core: &Core) -> Option<Decided> {
+        let drained = || self.state == State::Drained && !self.takes_while_draining(core);
+        let ends = core.shutdown.is_some() || core.power.asleep.is_some();
+        let unable = ends || self.state == State::Preempting || drained();
+        unable.then(|| core.quirks().decide(Quirk::FetchWhenUnable))
     }
 
     /// Calls FETCH_WORK, as begun at that moment.
@@ -165,11 +172,8 @@ impl Slot {
             return Err(self.in_one_line(&world, job));
         }
         // A partitionable slot looks for fitting devices when it splits.
-        if self.kind != SlotKind::Partitionable
-            && let Err(unfit) = has_devices(self, core, job)
-            && !core.has(Quirk::RequireIgnoredStatic, self.key)
-        {
-            return Err(unfit.reason);
+        if self.kind != SlotKind::Partitionable {
+            self.has_devices(core, job).map_err(|unfit| unfit.reason)?;
         }
         let rank = self.look(core, Some(job), |context| context.real("Rank")).unwrap_or(0.0);
         if self.state == State::Claimed && !self.has_idle_fetched_claim() {
@@ -180,7 +184,7 @@ impl Slot {
             let waiting = self.waiting.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
             if let Some(waiting) = waiting
                 && rank <= waiting
-                && !core.has(Quirk::FetchedPreemptionLost, self.key)
+                && !core.told(outranking(core.quirks()), self.key)
             {
                 return Err(format!("its rank {rank} is not higher than {waiting}, the waiting job's"));
             }
@@ -290,7 +294,7 @@ impl ExecutionPoint {
         let (verdict, reason) = match &answer {
             Fetched::Nothing(reason) => ("no work", (*reason).to_owned()),
             Fetched::Bad { line: Some(line), .. } => ("bad answer", line.to_string()),
-            Fetched::Bad { reason, line: None } => ("bad answer", reason.clone()),
+            Fetched::Bad { reason, line: None, .. } => ("bad answer", reason.clone()),
             Fetched::Job(_) => ("", String::new()),
         };
         if !verdict.is_empty() {
@@ -298,8 +302,8 @@ impl ExecutionPoint {
         }
         match answer {
             Fetched::Nothing(_) => slot.has_no_work(core, "no more work"),
-            Fetched::Bad { .. } => {
-                if !core.has(Quirk::BadAnswerKeepsClaim, key) {
+            Fetched::Bad { keeps_claim, .. } => {
+                if !core.told(keeps_claim, key) {
                     slot.has_no_work(core, "the answer of FETCH_WORK is no job");
                 }
             }
@@ -326,7 +330,7 @@ impl ExecutionPoint {
         self.tell_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
-        if core.has(Quirk::FetchStopsAfterSpawnFailure, key) {
+        if core.told(unspawnable_fetch(core.quirks()), key) {
             // It believes for ever that this fetch is under way.
             core.fetches = core.fetches.saturating_sub(1);
             return;
@@ -394,7 +398,7 @@ impl ExecutionPoint {
             job.set("HookKeyword", Value::from(bstr::BString::from(keyword)));
         }
         // 25.14 tells the answer before it makes the dynamic slot and the claim, with the id of the claim that goes.
-        let early = core.has_silently(Quirk::AcceptBeforeDslot);
+        let early = early_accept(core.quirks()).as_reference;
         if early {
             let id = decision.is_ok().then(|| slot.current.as_ref().map(|claim| claim.id.clone())).flatten();
             slot.reply(core, &job, id, None);

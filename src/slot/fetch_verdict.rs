@@ -6,9 +6,10 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::clause::{plain, values_in};
+use super::startd_hooks::outranking;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::hook::reply::{self, BadLine};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::text::{caseless, words};
 use crate::world::World;
 
@@ -23,6 +24,8 @@ pub enum Fetched {
         reason: String,
         /// The line, unless the answer as a whole is refused.
         line: Option<BadLine>,
+        /// Whether an idle claim stays.
+        keeps_claim: Decided,
     },
     /// A job as printed.
     Job(Box<ClassAd>),
@@ -47,24 +50,30 @@ pub fn read_fetched(
     seen: &mut Vec<Quirk>,
 ) -> Fetched {
     let FetchAnswer { stdout, cut, limit } = answer;
-    let mut decide = |quirk| {
-        seen.push(quirk);
-        quirks.has(quirk)
+    let bad = |reason, line| {
+        let keeps_claim = quirks.decide(Quirk::BadAnswerKeepsClaim);
+        Fetched::Bad { reason, line, keeps_claim }
     };
     let text = reply::visible(stdout);
     if text.is_empty() {
         return Fetched::Nothing("");
     }
-    if cut && !decide(Quirk::AnswerCutAccepted) {
-        let reason = format!("it is longer than PIPE_BUFFER_MAX, {limit} bytes");
-        return Fetched::Bad { reason, line: None };
+    if let Some(counts) = reply::cut_counts(cut, quirks) {
+        seen.push(counts.quirk);
+        if !counts.as_reference {
+            return bad(format!("it is longer than PIPE_BUFFER_MAX, {limit} bytes"), None);
+        }
     }
-    if reply::lines(text).next().is_none() && !decide(Quirk::BlankAnswerIsJob) {
-        return Fetched::Nothing("only white space");
+    if reply::lines(text).next().is_none() {
+        let is_job = quirks.decide(Quirk::BlankAnswerIsJob);
+        seen.push(is_job.quirk);
+        if !is_job.as_reference {
+            return Fetched::Nothing("only white space");
+        }
     }
     match reply::token_lines(text, dialect) {
         Ok(job) => Fetched::Job(Box::new(job)),
-        Err(line) => Fetched::Bad { reason: line.reference_text(), line: Some(line) },
+        Err(line) => bad(line.reference_text(), Some(line)),
     }
 }
 
@@ -155,12 +164,12 @@ pub fn fetch_verdict(
     let mut verdict = FetchVerdict { ends_idle_claim: idle_claim, ..FetchVerdict::default() };
     match fetched {
         Fetched::Nothing(reason) => verdict.reason = reason.to_owned(),
-        Fetched::Bad { reason, line } => {
+        Fetched::Bad { reason, line, keeps_claim } => {
             verdict.decision = FetchDecision::BadOutput;
             verdict.reason = reason;
             verdict.bad = line;
-            seen.push(Quirk::BadAnswerKeepsClaim);
-            verdict.ends_idle_claim = idle_claim && !quirks.has(Quirk::BadAnswerKeepsClaim);
+            seen.push(keeps_claim.quirk);
+            verdict.ends_idle_claim = idle_claim && !keeps_claim.as_reference;
         }
         Fetched::Job(mut job) => {
             if is_static(slot, world) {
@@ -169,20 +178,21 @@ pub fn fetch_verdict(
             let context = Context::new(world).my(slot).target(&job);
             verdict.rank = context.real("Rank").unwrap_or(0.0);
             let busy = is("State", "Claimed") && !idle_claim;
+            let outranking = outranking(quirks);
             let (rank, current) = (verdict.rank, own.real("CurrentRank").unwrap_or(0.0));
             let wanted = context.boolean("Requirements") == Some(true);
             let refused = match is("State", "Preempting") {
                 true => Some("the slot still preempts its last job".to_owned()),
                 false if !wanted => Some(why_refused(slot, &job, world)),
                 false => {
-                    seen.extend(busy.then_some(Quirk::FetchedPreemptionLost));
+                    seen.extend(busy.then_some(outranking.quirk));
                     (busy && rank <= current)
                         .then(|| format!("its rank {rank} is not higher than {current}, the running job's"))
                 }
             };
             verdict.decision = match &refused {
                 Some(_) => FetchDecision::Rejected,
-                None if busy && quirks.has(Quirk::FetchedPreemptionLost) => FetchDecision::AcceptedLost,
+                None if busy && outranking.as_reference => FetchDecision::AcceptedLost,
                 None => FetchDecision::Accepted,
             };
             verdict.ends_idle_claim = idle_claim && refused.is_some();

@@ -26,7 +26,6 @@ use super::state::State;
 use super::wants::Wants;
 use crate::classad::AttrName;
 use crate::classad::references::Names;
-use crate::quirks::Quirk;
 use crate::time::{Now, Tick};
 
 impl Lazy {
@@ -377,7 +376,8 @@ impl ExecutionPoint {
         let lags = slot.latches_lag(core);
         let willing = !slot.is_asking() || slot.is_willing(core);
         // Willing or not, a slot that preempts tries each second.
-        let tries = slot.state == State::Preempting && !core.has_silently(Quirk::FetchWhenUnable);
+        let tries =
+            slot.state == State::Preempting && slot.unable(core).is_some_and(|asks| !asks.as_reference);
         // Each end of the timer of an unwilling slot sets it anew, to what the delay is then.
         let keeps_time = willing || tries || slot.delay_stays(core);
         let until = core.watch.end();

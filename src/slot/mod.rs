@@ -51,6 +51,7 @@ mod single;
 mod sleep_state;
 mod slot_ad;
 mod slots;
+mod startd_hooks;
 mod state;
 mod text;
 mod timers;
@@ -89,6 +90,7 @@ pub use settings::{
 };
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
 pub use sleep_state::{SleepState, SleepStates};
+pub use startd_hooks::{early_accept, evict_claim, unspawnable_fetch};
 pub use state::{Activity, State};
 pub use unfit::Unfit;
 pub use wants::{Dependence, dependence};

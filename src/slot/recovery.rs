@@ -9,7 +9,6 @@ use super::interface::{AcceptedJob, HookCall, HookRun, SlotHook};
 use super::kept::claim::Kind;
 use super::text;
 use crate::classad::ClassAd;
-use crate::quirks::Quirk;
 
 /// One thing that was about to be done, or was done. Jobs are named by id and by the path of their ad; ids of claims never.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,10 +187,7 @@ impl ExecutionPoint {
         let named = |id: &str| self.slots.values().find(|slot| slot.id == id).map(|slot| slot.key);
         let key = named(id).or_else(|| named(parent))?;
         let slot = self.slots.get(&key)?;
-        let path = slot.hooks.as_ref()?.evict.clone()?;
-        if self.core.has(Quirk::EvictClaimNever, key) {
-            return None;
-        }
+        let path = slot.evict_hook(&mut self.core)?;
         let claim = self.core.new_claim(Kind::Fetched);
         let stdin = text::evict(job, &slot.live, &claim.id, self.core.quirks());
         Some(HookCall {

@@ -2,6 +2,7 @@
 
 use super::core::DrainPart;
 use super::cron_ads::CronAds;
+use super::drain::Seen;
 use super::execution_point::ExecutionPoint;
 use super::interface::SlotKey;
 use super::single::Slot;
@@ -30,8 +31,8 @@ impl ExecutionPoint {
             self.remove_gone();
             // 25.14 thinks of resuming whenever it looks at a slot that is drained, and not before: the slots whose turn is over
             // do not see that this was the last one.
-            if was_drained && self.core.quirks().has(Quirk::DrainedSeenLate) {
-                self.drain_completed();
+            if was_drained {
+                self.look_for_drained(Seen::AtItsTurn);
             }
         }
         // As long as the load of jobs has not gone down their slots are polled, though nothing is claimed (`check_polling`).
@@ -189,10 +190,10 @@ impl ExecutionPoint {
     /// the reference until they are made afresh.
     pub(super) fn take_cron_ads(&mut self, ads: CronAds) {
         let printed = std::mem::replace(&mut self.core.cron, ads).all();
-        let mut gone = false;
+        let (mut gone, stay) = (false, self.core.quirks().decide(Quirk::CronStaleAttributes));
         for slot in self.slots.values_mut() {
             let mut before = std::mem::replace(&mut slot.live, ClassAd::new());
-            if self.core.has_silently(Quirk::CronStaleAttributes) {
+            if stay.as_reference {
                 self.core.merge_cron(&mut before);
                 slot.live = before;
             } else {
@@ -202,7 +203,7 @@ impl ExecutionPoint {
             }
         }
         if gone {
-            self.core.has(Quirk::CronStaleAttributes, None);
+            self.core.told(stay, None);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::sleep_state::SleepStates;
 use crate::classad::references::Names;
 use crate::classad::{AttrName, ClassAd};
 use crate::hook::cron_job::{AutoPublish, CronJob};
-use crate::quirks::Quirks;
+use crate::quirks::{Decided, Quirks};
 
 /// The execution point as configured.
 #[derive(Clone, Debug)]
@@ -151,8 +151,8 @@ impl PowerSettings {
 /// ENABLE_BACKFILL with BACKFILL_SYSTEM = BOINC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backfilling {
-    /// Whether the client can never run (quirk `backfill-dead`).
-    pub dead: bool,
+    /// Whether the client can never run.
+    pub dead: Decided,
 }
 
 /// When the execution point ends by itself.

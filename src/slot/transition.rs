@@ -8,6 +8,7 @@ use super::core::Core;
 use super::interface::{AcceptedJob, Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
 use super::kept::claim::{Claim, Kind, Phase};
 use super::single::Slot;
+use super::startd_hooks::evict_claim;
 use super::state::{Activity, State};
 use super::text;
 use crate::quirks::Quirk;
@@ -312,12 +313,13 @@ impl Slot {
         self.change(core, State::Claimed, Activity::Busy, "starter spawned");
         // The lease begins anew with the job, and one of no length is over at once.
         let Some(claim) = &mut self.current else { return };
-        let (empty, renewed) = (claim.lease <= 0, claim.lease_renewed);
-        if (empty || !renewed) && core.has(Quirk::EmptyLeaseKills, self.key) {
-            if empty {
+        if let Some(kills) = claim.lease_kills(core.quirks())
+            && core.told(kills, self.key)
+        {
+            if claim.lease <= 0 {
                 self.kill_claim(core, None, "the claim's lease is over");
             } else {
-                claim.lease_ends = claim.idle_lease_end(core.now, true);
+                claim.lease_ends = claim.idle_lease_end(core.now, core.quirks());
             }
         }
     }
@@ -345,7 +347,7 @@ impl Slot {
         match (self.state, self.activity) {
             (State::Claimed, activity) => {
                 claim.user_is_owner_again();
-                claim.lease_ends = claim.idle_lease_end(core.now, core.has_silently(Quirk::EmptyLeaseKills));
+                claim.lease_ends = claim.idle_lease_end(core.now, core.quirks());
                 let preempts =
                     std::mem::take(&mut self.preempts_after_cleaning) || self.has_better_claim(core);
                 if activity == Activity::Retiring || (activity == Activity::Cleaning && preempts) {
@@ -412,8 +414,7 @@ impl Slot {
     /// Calls EVICT_CLAIM for the job that a claim was given last.
     pub(super) fn evict(&self, core: &mut Core, claim: &Claim) {
         let (Some(accepted), Some(job)) = (claim.accepted(), &claim.latest_job) else { return };
-        let path = self.hooks.as_ref().and_then(|hooks| hooks.evict.clone());
-        let Some(path) = path.filter(|_| !core.has(Quirk::EvictClaimNever, self.key)) else {
+        let Some(path) = self.evict_hook(core) else {
             return core.out.push(Action::GiveUp(accepted));
         };
         let stdin = match core.wants.texts {
@@ -421,6 +422,12 @@ impl Slot {
             false => Vec::new(),
         };
         self.tell_by_hook(core, (SlotHook::EvictClaim, path), (Vec::new(), stdin), Some(accepted));
+    }
+
+    /// EVICT_CLAIM, where there is one and it is called.
+    pub(super) fn evict_hook(&self, core: &mut Core) -> Option<PathBuf> {
+        let path = self.hooks.as_ref()?.evict.clone()?;
+        (!core.told(evict_claim(core.quirks()), self.key)).then_some(path)
     }
 
     /// Has a hook run whose output nobody reads.

@@ -11,7 +11,6 @@ use crate::cli::common::{Painter, Session};
 use crate::hook::cron_job::CronMode;
 use crate::os::Leftover;
 use crate::process::Exit;
-use crate::quirks::Quirk;
 use crate::runner::cron::CronNotice;
 use crate::runner::hook_test::{CronPlan, CronPlay, PlayEvent};
 use crate::slot::cron_ads::Published;
@@ -84,14 +83,16 @@ impl<'a> Teller<'a> {
             CronNotice::NotStarted { name, reason } => {
                 let last = match play.schedule().job(name).map(|job| job.mode) {
                     Some(CronMode::Periodic) => "tried again after its period".to_owned(),
-                    _ => format!("25.14 never tries it again ({})", Quirk::CronFailedStartFinal.id()),
+                    _ => {
+                        format!("25.14 never tries it again ({})", play.schedule().failed_start().quirk.id())
+                    }
                 };
                 let name = self.painter.bad(name).to_string();
                 self.line(play, &name, &format!("not started: {reason}; {last}"));
             }
             CronNotice::Published { job, block } => self.published(play, job, block),
-            CronNotice::Unended { line, .. } => {
-                let leaks = Quirk::CronLastLineLeaks.id();
+            CronNotice::Unended { line, leaks } => {
+                let leaks = leaks.id();
                 let text = format!("'{line}' has no newline; it is glued to the next run ({leaks})");
                 self.line(play, "  warning last-line", &text);
             }

@@ -11,7 +11,7 @@ use super::options::Cli;
 use crate::cli::common::{Problem, Session, Status, standard_error, with_events};
 use crate::config::{Config, View};
 use crate::os::{RealWorld, clock};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirks;
 use crate::runner::control::check_length;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
@@ -77,7 +77,7 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         None => Default::default(),
     };
     if let Some(execute) = &execute {
-        let cleaner = Some(&cleaner).filter(|_| !starter.foreign);
+        let cleaner = Some(&cleaner).filter(|_| !starter.foreign && !starter.unchecked);
         warnings.extend(clean(execute, cleaner, quirks, &world));
     }
     warnings.extend(odd_settings(&config, &*world, &settings, starter.foreign));
@@ -122,7 +122,7 @@ fn starter_check(
     starter: &StarterProgram,
     execute: Option<PathBuf>,
 ) -> anyhow::Result<Check> {
-    if cli.quirks.quirks.has(Quirk::StarterUnchecked) {
+    if starter.unchecked {
         return Ok(Box::new(|| Ok(())));
     }
     let mut config = StarterConfig::new(cli.config.choice(), world, !starter.foreign);
@@ -130,9 +130,8 @@ fn starter_check(
     Ok(Box::new(move || config.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))))
 }
 
-/// Clears EXECUTE of what a run before has left; `cleaner` is none where the starters of others know better. Given back is what to tell.
+/// Clears EXECUTE of what a run before has left; `cleaner` is none where the starters know better. Given back is what to tell.
 fn clean(execute: &Path, cleaner: Option<&Cleaner>, quirks: Quirks, world: &RealWorld) -> Vec<String> {
-    let cleaner = cleaner.filter(|_| !quirks.has(Quirk::StarterUnchecked));
     let cleaned = cleaner.map(|cleaner| cleaner.clean(execute, None, true, world)).unwrap_or_default();
     let lines = cleaned.into_iter().map(|one| one.line);
     lines.chain(clean_execute(execute, quirks)).collect()
@@ -189,13 +188,14 @@ fn recover(
 fn reload(cli: &Cli, world: &Rc<RealWorld>, around: Surroundings, starter: &StarterProgram) -> Reload {
     let (options, local_name, world) = (cli.config.clone(), cli.local_name.clone(), world.clone());
     let (quirks, limits, knobs) = (cli.quirks.quirks, load::limits(cli), !starter.foreign);
+    let unchecked = starter.unchecked;
     Box::new(move || {
         let (config, mut warnings) =
             load::read(&options, local_name.as_deref(), &*world).map_err(|error| format!("{error:#}"))?;
         let configured =
             configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
         warnings.extend(configured.warnings);
-        if !quirks.has(Quirk::StarterUnchecked) {
+        if !unchecked {
             StarterConfig::new(options.choice(), &world, knobs).check()?;
         }
         Ok((configured.settings, warnings))

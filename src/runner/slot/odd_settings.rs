@@ -20,7 +20,7 @@ pub fn odd_settings(config: &Config, world: &dyn World, settings: &Settings, for
     // What another starter does nobody knows here.
     let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };
     odd.extend(NotDone::of(&view).lines(&view, ours));
-    if settings.backfill.is_some_and(|backfill| !backfill.dead) {
+    if settings.backfill.is_some_and(|backfill| !backfill.dead.as_reference) {
         odd.extend(odd_client(config, world));
     }
     odd

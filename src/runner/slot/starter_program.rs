@@ -50,6 +50,8 @@ pub struct StarterProgram {
     pub path: PathBuf,
     /// Whether it is one that the administrator named: then only its exit status tells of its jobs.
     pub foreign: bool,
+    /// Whether nothing of it is looked at before it is given a job, as by 25.14.
+    pub unchecked: bool,
 }
 
 /// Why there is no program that runs jobs.
@@ -85,10 +87,12 @@ impl StarterProgram {
         world: &dyn World,
         quirks: Quirks,
     ) -> Result<Self, NoStarter> {
+        let unchecked = quirks.has(Quirk::StarterUnchecked);
         // Absolute, so that a name without slash is not looked for in PATH.
         let program = |path: &Path| StarterProgram {
             path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
             foreign: path.file_name().is_none_or(|name| name != SIBLING),
+            unchecked,
         };
         if let Some(path) = given {
             let usable = world.may_execute(path) && path.is_file();
@@ -98,7 +102,7 @@ impl StarterProgram {
             && !setting.origin.is_default()
         {
             let path = setting.value.to_path_lossy().into_owned();
-            if !path.is_file() && !quirks.has(Quirk::StarterUnchecked) {
+            if !path.is_file() && !unchecked {
                 // The words of the reference for what stands above all files.
                 let place = setting.origin.to_string().replace("<Over>", "--set-knob");
                 return Err(NoStarter::Configured { place, path });

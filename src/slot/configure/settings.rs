@@ -214,7 +214,7 @@ fn backfill(global: &Knobs<'_>) -> Option<Backfilling> {
                 ));
                 return None;
             }
-            Some(Backfilling { dead: global.has(Quirk::BackfillDead) })
+            Some(Backfilling { dead: global.quirks().decide(Quirk::BackfillDead) })
         }
         Some(system) => {
             global.warn(format!(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::{ClassAd, Context, Value};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::slot::claim_command::ClaimRequest;
 use crate::slot::claim_id::ClaimId;
 use crate::slot::interface::{AcceptedJob, StarterId, VacateReason};
@@ -366,13 +367,19 @@ impl Claim {
         group
     }
 
+    /// Whether a job is killed whose lease has no length, or which says that nobody renews it; `None` for others.
+    pub(crate) fn lease_kills(&self, quirks: Quirks) -> Option<Decided> {
+        let lacks = self.lease <= 0 || !self.lease_renewed;
+        lacks.then(|| quirks.decide(Quirk::EmptyLeaseKills))
+    }
+
     /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
-    /// begin with each job and come only while it runs (`alive`, `sendAlive`). Without `kills` (quirk `empty-lease-kills`)
-    /// they come whatever the job says of them.
-    pub(crate) fn idle_lease_end(&self, now: Now, kills: bool) -> Option<Tick> {
+    /// begin with each job and come only while it runs (`alive`, `sendAlive`). Where jobs are not killed for it they come whatever
+    /// the job says of them.
+    pub(crate) fn idle_lease_end(&self, now: Now, quirks: Quirks) -> Option<Tick> {
         let activated = self.activated?;
         let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
-        if kills && !self.lease_renewed {
+        if !self.lease_renewed && self.lease_kills(quirks).is_some_and(|kills| kills.as_reference) {
             return Some(activated.tick().plus(lease));
         }
         let third = Duration::from_secs(u64::try_from(self.lease / 3).unwrap_or(0));

@@ -194,7 +194,7 @@ pub(super) fn cron(patient: &Patient<'_>) -> Vec<Check> {
 pub(super) fn backfill(patient: &Patient<'_>) -> Option<Check> {
     let view = patient.config.view(patient.world);
     let is_wanted = match patient.settings.backfill {
-        Some(backfill) => !backfill.dead,
+        Some(backfill) => !backfill.dead.as_reference,
         None => {
             let is_boinc = |system: String| system.eq_ignore_ascii_case("BOINC");
             let enabled = view.boolean("ENABLE_BACKFILL").ok().flatten();

@@ -160,7 +160,7 @@ impl Fixture {
         let made = configure(&config, &*self.world, &self.around, Quirks::Reference, Limits::default());
         let mut settings = made.map(|configured| configured.settings).map_err(|error| error.to_string())?;
         if let Some(backfill) = &mut settings.backfill {
-            backfill.dead &= !self.backfill;
+            backfill.dead.as_reference &= !self.backfill;
         }
         Ok(settings)
     }
