@@ -4,6 +4,8 @@
 
 use bstr::{BStr, BString};
 
+use super::after_failure::{after_failure, without_universe};
+use super::hook_decision::HookDecision;
 use super::queue_refusal;
 use super::translate::ZEROED;
 use crate::classad::{ClassAd, Dialect};
@@ -11,7 +13,7 @@ use crate::hook::HookType;
 use crate::hook::reply::{self, BadLine};
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
-use crate::text::{caseless, words};
+use crate::text::caseless;
 
 /// A router hook that has ended, and what its answer is about.
 #[derive(Clone, Copy, Debug)]
@@ -32,44 +34,6 @@ pub struct HookAnswer<'a> {
     pub routed: Option<&'a ClassAd>,
     /// Whether the route edits the source in place.
     pub edit_in_place: bool,
-}
-
-words! {
-    /// What the router does.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum HookDecision.word {
-        /// The answer is the new routed job; the usual translation follows.
-        Routed => "routed",
-        /// The source is edited in place.
-        Edited => "edited",
-        /// The job is given back and routed again later; with UPDATE_JOB_INFO the routed job is removed.
-        Dropped => "dropped",
-        /// Nothing happens; the hook is called again at the next poll.
-        Stuck => "stuck",
-        /// The daemon aborts.
-        RouterAbort => "router-abort",
-        /// The answer is merged into the routed job.
-        Updated => "updated",
-        /// There is nothing to merge.
-        Unchanged => "unchanged",
-        /// The hook failed. UPDATE_JOB_INFO: the answer is dropped; JOB_FINALIZE: the source is to be routed again;
-        /// JOB_CLEANUP: it is called again.
-        Failed => "failed",
-        /// The answer is merged into the source, which is done.
-        Finalized => "finalized",
-        /// The routed job is cleaned up.
-        Cleaned => "cleaned",
-    }
-}
-
-impl HookDecision {
-    /// Whether the hook has done what it is for.
-    pub fn is_success(self) -> bool {
-        !matches!(
-            self,
-            HookDecision::Dropped | HookDecision::Stuck | HookDecision::RouterAbort | HookDecision::Failed
-        )
-    }
 }
 
 /// The verdict on an answer.
@@ -135,15 +99,26 @@ const SET_BY_ROUTER: [&str; 15] = [
     "RoutedToJobId",
 ];
 
+/// Quirks that have had a say.
+#[derive(Default)]
+struct Seen(Vec<Quirk>);
+
+impl Seen {
+    /// Whether 25.14's own behaviour is wanted; either way the quirk has had its say.
+    fn has(&mut self, quirks: Quirks, quirk: Quirk) -> bool {
+        self.0.push(quirk);
+        quirks.has(quirk)
+    }
+}
+
 /// Judges the answer of a router hook.
 pub fn hook_verdict(call: &HookAnswer<'_>, quirks: Quirks) -> HookVerdict {
-    let mut seen = Vec::new();
+    let mut seen = Seen::default();
     let status = match call.exit {
         Exit::Code(code) => Ok(code),
         Exit::Signal { number, .. } => {
             // WEXITSTATUS of a death by signal is 0.
-            seen.push(Quirk::RouterSignalIsSuccess);
-            if quirks.has(Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
+            if seen.has(quirks, Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
         }
     };
     let mut verdict = match status {
@@ -151,18 +126,8 @@ pub fn hook_verdict(call: &HookAnswer<'_>, quirks: Quirks) -> HookVerdict {
         Ok(code) => failed(call, format!("exit status {code}")),
         Err(signal) => failed(call, format!("died with signal {signal}")),
     };
-    if verdict.decision == HookDecision::Failed {
-        match call.hook {
-            HookType::RouterUpdateJobInfo => seen.push(Quirk::UpdateFailureFreezes),
-            HookType::JobFinalize => seen.push(Quirk::FinalizeRerouteLost),
-            HookType::JobCleanup => seen.push(Quirk::CleanupFailureKeepsJob),
-            _ => {}
-        }
-    }
-    if verdict.decision == HookDecision::Dropped && call.hook == HookType::TranslateJob {
-        seen.push(Quirk::TranslateFailureNoBackoff);
-    }
-    verdict.quirks = seen;
+    seen.0.extend(after_failure(call.hook, verdict.decision, quirks).map(|(_, decided)| decided.quirk));
+    verdict.quirks = seen.0;
     verdict
 }
 
@@ -178,24 +143,21 @@ fn failed(call: &HookAnswer<'_>, how: String) -> HookVerdict {
     }
 }
 
-fn succeeded(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+fn succeeded(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
     let text = reply::visible(call.stdout);
     if call.hook == HookType::JobCleanup {
         return HookVerdict::new(HookDecision::Cleaned);
     }
     if text.is_empty() {
         return match call.hook {
-            HookType::TranslateJob => {
-                seen.push(Quirk::TranslateSilenceLoops);
-                HookVerdict::new(HookDecision::Stuck).because("returned no data")
-            }
+            HookType::TranslateJob => HookVerdict::new(HookDecision::Stuck).because("returned no data"),
             HookType::JobFinalize => HookVerdict::new(HookDecision::Finalized),
             _ => HookVerdict::new(HookDecision::Unchanged),
         };
     }
-    if call.cut {
-        seen.push(Quirk::AnswerCutAccepted);
-        if !quirks.has(Quirk::AnswerCutAccepted) {
+    if let Some(counts) = reply::cut_counts(call.cut, quirks) {
+        seen.0.push(counts.quirk);
+        if !counts.as_reference {
             return spoiled(call, quirks, seen).because("the answer was cut at PIPE_BUFFER_MAX");
         }
     }
@@ -218,29 +180,20 @@ fn succeeded(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Vec<Quirk>) -> Ho
 }
 
 /// An answer that cannot be used although the hook succeeded.
-fn spoiled(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+fn spoiled(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
     HookVerdict::new(match call.hook {
         HookType::TranslateJob => HookDecision::Dropped,
         HookType::JobFinalize => HookDecision::Failed,
-        _ => {
-            seen.push(Quirk::UpdateBadlineRestarts);
-            if quirks.has(Quirk::UpdateBadlineRestarts) {
-                HookDecision::Dropped
-            } else {
-                HookDecision::Unchanged
-            }
-        }
+        _ if seen.has(quirks, Quirk::UpdateBadlineRestarts) => HookDecision::Dropped,
+        _ => HookDecision::Unchanged,
     })
 }
 
-fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
     if call.edit_in_place {
-        if answer.is_empty() {
-            seen.push(Quirk::EditBlankEmptiesJob);
-            if !quirks.has(Quirk::EditBlankEmptiesJob) {
-                return HookVerdict::new(HookDecision::Dropped)
-                    .because("the answer is an empty ad, which would empty the job");
-            }
+        if answer.is_empty() && !seen.has(quirks, Quirk::EditBlankEmptiesJob) {
+            return HookVerdict::new(HookDecision::Dropped)
+                .because("the answer is an empty ad, which would empty the job");
         }
         let mut verdict = match queue_refusal::of_edit(&answer, call.source) {
             Some(refused) => HookVerdict::new(HookDecision::Dropped)
@@ -256,11 +209,8 @@ fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut
         return verdict;
     }
     if !answer.contains("JobUniverse") {
-        seen.push(Quirk::RouterAbortsNoUniverse);
-        let decision = match quirks.has(Quirk::RouterAbortsNoUniverse) {
-            true => HookDecision::RouterAbort,
-            false => HookDecision::Dropped,
-        };
+        let (decision, aborts) = without_universe(quirks);
+        seen.0.push(aborts.quirk);
         return HookVerdict::new(decision).because("VanillaToGrid: job ad lacks universe");
     }
     if let Some(refused) = queue_refusal::of_submission(&answer, call.source) {
@@ -281,7 +231,7 @@ fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut
     verdict
 }
 
-fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
     let empty = ClassAd::new();
     let routed = call.routed.unwrap_or(&empty);
     let mut ignored = Vec::new();
@@ -293,7 +243,7 @@ fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mu
     let redirects = changed_names(&answer, routed)
         .any(|name| caseless::eq(name, b"ClusterId") || caseless::eq(name, b"ProcId"));
     if redirects {
-        seen.push(Quirk::UpdateIdRedirects);
+        seen.0.push(Quirk::UpdateIdRedirects);
     }
     if let Some(refused) = queue_refusal::of_changes(&answer, routed) {
         let mut verdict = spoiled(call, quirks, seen)

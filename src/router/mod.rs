@@ -18,16 +18,20 @@
 //! | `machine` | the life of routed jobs: events in, actions out |
 //! | `policy` | periodic expressions of managed sources |
 //! | `routed_job` | one job under management |
+//! | `hook_decision` | what may be done with the answer of a hook |
 //! | `hook_verdict` | what the answer of a hook means |
 //! | `pairs` | sources and copies of a queue brought together, and what is wrong with them |
 //! | `whole_table` | the table with routes of the old syntax, and what is to be told of it |
+//! | `after_failure` | what follows where a hook has failed |
 //! | `token` | IDTOKENs that are made for copies |
 
+mod after_failure;
 pub mod choose;
 pub mod compare;
 pub mod conversion;
 pub mod deprecated;
 pub mod explain;
+mod hook_decision;
 mod hook_verdict;
 mod knobs;
 pub mod limits;
@@ -44,8 +48,10 @@ pub mod token;
 pub mod translate;
 mod whole_table;
 
+pub use after_failure::{AfterFailure, after_failure, skips_refused};
 pub use choose::{Choice, Chooser, Looked, Rounds};
-pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
+pub use hook_decision::HookDecision;
+pub use hook_verdict::{HookAnswer, HookVerdict, hook_verdict};
 pub use knobs::{Complaint, DEPRECATED, Knobs, When};
 pub use limits::{Full, RouteState};
 pub use machine::{Action, Call, CopyError, Event, HookResult, Queue, Router, Surroundings, YieldError};

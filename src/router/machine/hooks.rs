@@ -12,6 +12,7 @@ use crate::classad::ClassAd;
 use crate::hook::HookType;
 use crate::job::JobStatus;
 use crate::quirks::Quirk;
+use crate::router::after_failure::{AfterFailure, after_failure, without_universe};
 use crate::router::routed_job::{Outcome, Routing, State};
 use crate::router::translate::{Unwatched, difference};
 use crate::router::{HookDecision, Original, RoutedJob, TranslateError, Translator};
@@ -41,9 +42,7 @@ impl Router {
         let queued = step.around.queue.job(job.source_id);
         if queued.is_none_or(|ad| step.int(&ad, "JobStatus") == Some(JobStatus::REMOVED)) {
             // A source that is removed meanwhile is let go.
-            if self.quirks.has(Quirk::SourceRemovalUnseen) {
-                step.quirk(job, Quirk::SourceRemovalUnseen);
-            }
+            step.strikes(job, self.quirks.decide(Quirk::SourceRemovalUnseen));
             return job.ends(Outcome::Interrupted);
         }
         match self.table.find(&job.route) {
@@ -109,13 +108,15 @@ impl Router {
                     // Asked again at the next poll.
                     return job.rest();
                 }
-                if self.quirks.has(Quirk::TranslateSilenceLoops) {
-                    step.quirk(job, Quirk::TranslateSilenceLoops);
+                if let Some((_, loops)) =
+                    after_failure(HookType::TranslateJob, HookDecision::Stuck, self.quirks)
+                {
+                    step.strikes(job, loops);
                 }
                 self.translation_failed(job, step);
             }
             HookDecision::RouterAbort => {
-                step.quirk(job, Quirk::RouterAbortsNoUniverse);
+                step.strikes(job, without_universe(self.quirks).1);
                 self.translation_failed(job, step);
             }
             // What no schedd takes is only found when the copy is submitted.
@@ -134,7 +135,7 @@ impl Router {
                 }
                 job.ends(Outcome::Failed);
             }
-            HookDecision::Failed if self.quirks.has(Quirk::UpdateFailureFreezes) => job.rest(),
+            HookDecision::Failed if AfterFailure::Frozen.follows(self.quirks) => job.rest(),
             HookDecision::Updated => self.update_copy(job, verdict.answer, step),
             _ => self.check(job, &unchanged, step),
         }
@@ -197,7 +198,7 @@ impl Router {
             HookResult::Ended(verdict) if verdict.decision == HookDecision::Finalized => verdict.answer,
             HookResult::Failed(_) | HookResult::Ended(_) => {
                 // The source is to be routed again. In 25.14 the queue keeps it completed: it leaves as that.
-                if !self.quirks.has(Quirk::FinalizeRerouteLost) {
+                if AfterFailure::Rerouted.follows(self.quirks) {
                     step.set_idle(job);
                 }
                 return job.ends(Outcome::Failed);
@@ -216,15 +217,15 @@ impl Router {
     fn cleanup_failed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
         let State::Cleanup(cleanup) = &mut job.state else { return };
         cleanup.failures += 1;
-        let for_ever = self.quirks.has(Quirk::CleanupFailureKeepsJob);
+        let after = after_failure(HookType::JobCleanup, HookDecision::Failed, self.quirks);
         if cleanup.failures < CLEANUP_TRIES {
-            if !for_ever {
+            if after.is_some_and(|(after, _)| after == AfterFailure::CleanedLater) {
                 cleanup.not_before = step.now + self.pause(cleanup.failures);
             }
             return job.rest();
         }
-        if for_ever {
-            step.quirk(job, Quirk::CleanupFailureKeepsJob);
+        if let Some((_, keeps_job)) = after {
+            step.strikes(job, keeps_job);
         }
         step.log(job, "cleanup hook keeps failing, the job is released all the same");
         self.release(job, step);
@@ -237,7 +238,7 @@ impl Router {
     }
 
     fn translation_failed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
-        if !self.quirks.has(Quirk::TranslateFailureNoBackoff) {
+        if AfterFailure::RetranslatedLater.follows(self.quirks) {
             let failures = self.paused.get(&job.source_id).map_or(0, |(failures, _)| *failures) + 1;
             self.paused.insert(job.source_id, (failures, step.now + self.pause(failures)));
         }
@@ -292,15 +293,12 @@ impl Router {
             None => job.ends(Outcome::Failed),
             Some(Err(error)) => {
                 match error {
-                    TranslateError::NoUniverse if self.quirks.has(Quirk::RouterAbortsNoUniverse) => {
-                        step.quirk(job, Quirk::RouterAbortsNoUniverse);
-                    }
+                    TranslateError::NoUniverse => step.strikes(job, without_universe(self.quirks).1),
                     // 25.14 copies the proxy before it looks for tokens, and forgets it where they fail.
                     TranslateError::Tokens | TranslateError::UnknownToken(_)
-                        if self.quirks.has(Quirk::ProxyCopyLeft)
-                            && self.lent_proxy(job, step.around.world).is_some() =>
+                        if self.lent_proxy(job, step.around.world).is_some() =>
                     {
-                        step.quirk(job, Quirk::ProxyCopyLeft);
+                        step.strikes(job, self.quirks.decide(Quirk::ProxyCopyLeft));
                     }
                     _ => {}
                 }

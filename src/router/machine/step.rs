@@ -7,7 +7,7 @@ use crate::classad::{ClassAd, Context, Expr};
 use crate::config::MacroSource;
 use crate::hook::{HookType, Knobs, keyword, path_check};
 use crate::job::{JobId, JobStatus};
-use crate::quirks::Quirk;
+use crate::quirks::Decided;
 use crate::router::routed_job::{RoutedJob, Routing, Turn};
 use crate::user_log::{Body, Ending, ResourceTable, Share, Terminated, UsageTime};
 use crate::world::World;
@@ -58,9 +58,11 @@ impl Step<'_> {
         self.actions.push(Action::Log(format!("JobRouter ({}): {text}", job.description())));
     }
 
-    /// Tells that 25.14 does otherwise with this job.
-    pub(super) fn quirk(&mut self, job: &RoutedJob, quirk: Quirk) {
-        self.actions.push(Action::Quirk(job.source_id, quirk));
+    /// Tells that 25.14 does otherwise with this job, where its behaviour is wanted.
+    pub(super) fn strikes(&mut self, job: &RoutedJob, decided: Decided) {
+        if decided.as_reference {
+            self.actions.push(Action::Quirk(job.source_id, decided.quirk));
+        }
     }
 
     /// Does something that is answered by an event.

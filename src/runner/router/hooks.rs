@@ -10,8 +10,8 @@ use crate::classad::ClassAd;
 use crate::hook::{HookType, Knobs, input, keyword, path_check};
 use crate::os::{self, Reactor, clock};
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
-use crate::router::HookResult;
+use crate::quirks::Quirks;
+use crate::router::{HookResult, skips_refused};
 use crate::runner::hook_call::HookCall;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_limits;
@@ -87,7 +87,7 @@ impl HookRunner<'_> {
         match path_check::configured(self.world, self.knobs, &keyword, hook) {
             Ok(Some(path)) => Ok(path),
             Ok(None) => Err(NoHook::NotConfigured),
-            Err(_) if self.quirks.has(Quirk::RouterRefusedHookSkipped) => Err(NoHook::NotConfigured),
+            Err(_) if skips_refused(self.quirks).as_reference => Err(NoHook::NotConfigured),
             Err(refusal) => Err(NoHook::Refused(format!("{} of {keyword}: {refusal}", hook.name()))),
         }
     }

@@ -308,7 +308,7 @@ impl Live<'_> {
                 None
             }
             Action::Quirk(source, quirk) => {
-                log(&format!("{source}: in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
+                log(&format!("{source}: {}", quirk.told()));
                 None
             }
             Action::Stop(error) => return Err(error.into()),

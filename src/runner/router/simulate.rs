@@ -338,7 +338,7 @@ impl Game<'_> {
                 match action {
                     Action::Log(text) => log(self.time, &text),
                     Action::Quirk(source, quirk) => {
-                        let text = format!("{source}: in HTCondor 25.14 {} ({})", quirk.line(), quirk.id());
+                        let text = format!("{source}: {}", quirk.told());
                         log(self.time, &text);
                     }
                     Action::Stop(error) => return Err(error.into()),
