@@ -11,7 +11,7 @@ use crate::classad::regex::{Options, Regex};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::config::View;
 use crate::job::attr;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::world::Account;
 
 /// What the choice depends on.
@@ -59,13 +59,12 @@ pub fn choose(asking: &Asking<'_>) -> Result<Chosen, Refusal> {
         With::Shadow => asking.slot_account(&mut told),
         // A schedd runs the jobs of its own universe as their owners.
         With::Schedd => asking.named().ok_or(Refusal::NoAccount)?,
-        With::Nobody if !asking.ignored() && !asking.allowed()? => {
+        With::Nobody if !asking.ignores_owner().as_reference && !asking.allowed()? => {
             let found = asking.slot_account(&mut told);
             told.push(format!(
-                "the job runs as '{}', not as its owner (RunAsOwner, STARTER_ALLOW_RUNAS_OWNER); in HTCondor 25.14 {} ({})",
+                "the job runs as '{}', not as its owner (RunAsOwner, STARTER_ALLOW_RUNAS_OWNER); {}",
                 found.0,
-                Quirk::OwnerIgnored.line(),
-                Quirk::OwnerIgnored.id()
+                asking.ignores_owner().quirk.told()
             ));
             found
         }
@@ -81,12 +80,18 @@ pub fn choose(asking: &Asking<'_>) -> Result<Chosen, Refusal> {
     };
     let by_hand = asking.with != With::Shadow && asking.quirks.has(Quirk::DedicatedAccountIgnored);
     let dedicated = !by_hand && asking.dedicated(&account.name, &mut told)?;
+    // Behind a shadow 25.14 looks at them, too.
+    if asking.with != With::Shadow && told.is_empty() && (by == attr::OWNER || by == "SLOT<N>_USER") {
+        let ignored = asking.ignores_owner().quirk.told();
+        told.push(format!("the job runs as '{}', which {by} names; {ignored}", account.name));
+    }
     Ok(Chosen { account, by, dedicated, told })
 }
 
 impl Asking<'_> {
-    fn ignored(&self) -> bool {
-        self.quirks.has(Quirk::OwnerIgnored)
+    /// By hand 25.14 looks neither at Owner nor at SLOT<N>_USER.
+    fn ignores_owner(&self) -> Decided {
+        self.quirks.decide(Quirk::OwnerIgnored)
     }
 
     fn string(&self, name: &str) -> Option<BString> {
@@ -112,7 +117,11 @@ impl Asking<'_> {
     /// `OsUser`, else `User` up to its `@`, else, where 25.14 does not look at it, `Owner`.
     fn named(&self) -> Option<(BString, &'static str)> {
         let user = || self.string(attr::USER).map(|user| (up_to_domain(&user), attr::USER));
-        let owner = || self.string(attr::OWNER).filter(|_| !self.ignored()).map(|owner| (owner, attr::OWNER));
+        let owner = || {
+            self.string(attr::OWNER)
+                .filter(|_| !self.ignores_owner().as_reference)
+                .map(|owner| (owner, attr::OWNER))
+        };
         self.string(attr::OS_USER).map(|name| (name, attr::OS_USER)).or_else(user).or_else(owner)
     }
 
@@ -177,7 +186,8 @@ impl Asking<'_> {
 
     /// `SLOT1_USER` for slot1, and by default also for slot1_2 where that has none of its own: not behind a shadow.
     fn slot_user(&self) -> Option<(BString, &'static str)> {
-        let slot = self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignored())?;
+        let slot =
+            self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignores_owner().as_reference)?;
         let of = |id: &str| self.knob(&format!("{}_USER", id.to_ascii_uppercase()));
         let of_whole = || of(slot.split('_').next().unwrap_or(slot)).filter(|_| self.with != With::Shadow);
         let found = of(slot).or_else(of_whole)?;

@@ -17,10 +17,11 @@ use super::machine::{JOB_EXIT, PREPARE_JOB, Starter, UPDATE_JOB_INFO, excerpt};
 use super::prepare::{self, Answer, Prepared};
 use super::process;
 use super::settings::Moment;
+use super::starter_hooks::{hangs_after_prepare, untold_refusal};
 use super::update_timer::Occasion;
 use crate::classad::Context;
 use crate::classad::format::long;
-use crate::hook::HookType;
+use crate::hook::{HookType, reply};
 use crate::job::HoldCode;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -62,18 +63,20 @@ impl Starter<'_> {
 
     /// JOB_EXIT for a job that was accepted and is not taken on; 25.14 ends without any hook.
     fn tell_refusal(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.has(Quirk::StarterRefusalUntold) {
-            return self.remove_scratch(out);
+        match self.leaves_refusal_untold(out) {
+            true => self.remove_scratch(out),
+            false => self.all_jobs_done(now, out),
         }
-        self.tell_refusal_hook(out);
-        self.all_jobs_done(now, out);
     }
 
-    fn tell_refusal_hook(&self, out: &mut Vec<Action>) {
-        if self.setup.hooks.exit.is_some() {
+    /// Whether it ends without JOB_EXIT; that it does not is told where there is one.
+    fn leaves_refusal_untold(&self, out: &mut Vec<Action>) -> bool {
+        let untold = untold_refusal(self.setup.quirks);
+        if !untold.as_reference && self.setup.hooks.exit.is_some() {
             let reason = "JOB_EXIT is called for a job that the starter refuses";
-            Self::tell_quirk(Quirk::StarterRefusalUntold, reason, out);
+            Self::tell_quirk(untold.quirk, reason, out);
         }
+        untold.as_reference
     }
 
     fn job_ad_file(&self) -> File {
@@ -84,10 +87,10 @@ impl Starter<'_> {
     /// without them.
     pub(super) fn write_failed(&mut self, path: &Path, reason: &str, out: &mut Vec<Action>) {
         let text = format!("cannot write {}: {reason}", path.display());
-        let runs = self.has(Quirk::JobAdUnwrittenRuns);
+        let runs = self.setup.quirks.decide(Quirk::JobAdUnwrittenRuns);
         match &mut self.phase {
-            Phase::Scratch { unwritten } if !runs => {
-                unwritten.get_or_insert(text);
+            Phase::Scratch { unwritten } if !runs.as_reference => {
+                unwritten.get_or_insert((text, runs.quirk));
             }
             _ => out.push(Action::Tell(Notice::Warning(text))),
         }
@@ -114,12 +117,8 @@ impl Starter<'_> {
         let Phase::Scratch { unwritten } = &mut self.phase else { return };
         let unwritten = unwritten.take();
         self.closing.scratch_made = true;
-        if let Some(reason) = unwritten {
-            Self::tell_quirk(
-                Quirk::JobAdUnwrittenRuns,
-                "the job is not started without .job.ad and .machine.ad",
-                out,
-            );
+        if let Some((reason, quirk)) = unwritten {
+            Self::tell_quirk(quirk, "the job is not started without .job.ad and .machine.ad", out);
             out.push(Action::OpenLog);
             return self.not_started(
                 now,
@@ -198,12 +197,11 @@ impl Starter<'_> {
     /// initialization, after which everything stays as it is.
     fn no_credentials(&mut self, now: Now, reason: String, out: &mut Vec<Action>) {
         self.closing.status = 1;
-        if self.has(Quirk::StarterRefusalUntold) {
+        if self.leaves_refusal_untold(out) {
             out.push(Action::Tell(Notice::NotStarted { reason }));
             self.report(StartFailure::new("Starter failed to initialize", 0, 0), out);
             return self.finish(out);
         }
-        self.tell_refusal_hook(out);
         self.not_started(now, StartFailure::new(reason, 0, 0), out);
     }
 
@@ -265,12 +263,12 @@ impl Starter<'_> {
     }
 
     fn prepared(&mut self, now: Now, hook: HookType, answer: &Answer<'_>, out: &mut Vec<Action>) {
-        let refuses_cut = answer.cut && !self.has(Quirk::AnswerCutAccepted);
+        let cut = reply::cut_counts(answer.cut, self.setup.quirks).filter(|counts| !counts.as_reference);
         let path = self.prepare_path(hook);
-        let counted = Answer { cut: refuses_cut, ..*answer };
+        let counted = Answer { cut: cut.is_some(), ..*answer };
         let prepared = prepare::judge(hook.name(), &path, &counted, &self.frozen(now));
-        if refuses_cut {
-            Self::tell_quirk(Quirk::AnswerCutAccepted, "the cut answer of PREPARE_JOB is refused", out);
+        if let Some(cut) = cut {
+            Self::tell_quirk(cut.quirk, "the cut answer of PREPARE_JOB is refused", out);
         }
         if let Some(bad) = &prepared.unread {
             let reason = format!(
@@ -293,16 +291,18 @@ impl Starter<'_> {
         let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
         if !prepared.goes_on() {
             self.asked.end_fast();
-            self.closing.exit_hook_over |= self.hangs_after_prepare();
+            let hangs = hangs_after_prepare(self.setup.moves.is_some(), self.setup.quirks);
+            self.closing.exit_hook_over |= hangs.is_some_and(|hangs| hangs.as_reference);
             return self.not_started(now, failure, out);
         }
         if prepared.is_reported() {
             out.push(Action::Log(LogEvent::Error { failure, critical: false }));
         }
         self.ad.update(&prepared.update);
-        if !self.has(Quirk::JobAdFileStale) && !prepared.update.is_empty() {
+        if !prepared.update.is_empty()
+            && !self.has_or_tells(Quirk::JobAdFileStale, ".job.ad shows what PREPARE_JOB changed", out)
+        {
             out.push(Action::WriteFile(self.job_ad_file()));
-            Self::tell_quirk(Quirk::JobAdFileStale, ".job.ad shows what PREPARE_JOB changed", out);
         }
         match hook {
             HookType::PrepareJobBeforeTransfer => self.bring_input(now, out),
@@ -345,11 +345,9 @@ impl Starter<'_> {
             Deferral::Missed(reason) => {
                 out.push(Action::Tell(Notice::NotStarted { reason }));
                 out.push(Action::Tell(Notice::Missed));
-                if self.has(Quirk::MissedDeferralAsSignal) {
+                let instead = "a missed DeferralTime is not reported as a signal";
+                if self.has_by_hand(Quirk::MissedDeferralAsSignal, instead, out) {
                     self.closing.missed = Some(now);
-                } else if self.setup.moves.is_none() {
-                    let reason = "a missed DeferralTime is not reported as a signal";
-                    Self::tell_quirk(Quirk::MissedDeferralAsSignal, reason, out);
                 }
                 // The exit that is told of a process that never was sends an update first.
                 self.update(now, Occasion::Change, out);
@@ -423,10 +421,7 @@ impl Starter<'_> {
     /// Event 021, which 25.14 leaves out for some failures.
     pub(super) fn report(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
         self.closing.excepted |= failure.exception;
-        if !failure.silent || !self.has(Quirk::StartFailureSilent) {
-            if failure.silent {
-                Self::tell_quirk(Quirk::StartFailureSilent, "the failure is reported", out);
-            }
+        if !failure.silent || !self.has_or_tells(Quirk::StartFailureSilent, "the failure is reported", out) {
             out.push(Action::Log(LogEvent::Error { failure, critical: true }));
         }
     }

@@ -13,9 +13,10 @@ use super::kept::phase::EndStep;
 use super::kept::phase::Phase;
 use super::machine::{JOB_EXIT, Starter, UPDATE_JOB_INFO};
 use super::settings::Moment;
+use super::starter_hooks::{killed_last, unspawnable_exit};
 use crate::classad::{ClassAd, format::long};
 use crate::process::Exit;
-use crate::quirks::Quirk;
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::time::Now;
 
 impl Starter<'_> {
@@ -42,12 +43,11 @@ impl Starter<'_> {
             }
             Some(_) => {
                 let Some(call) = self.call_exit_hook(now, out) else { return };
-                if self.closing.excepted && self.has(Quirk::ExceptionDropsExitHook) {
+                if self.closing.excepted
+                    && self.has_or_tells(Quirk::ExceptionDropsExitHook, "JOB_EXIT is waited for", out)
+                {
                     self.closing.status = 4;
                     return self.remove_scratch(out);
-                }
-                if self.closing.excepted {
-                    Self::tell_quirk(Quirk::ExceptionDropsExitHook, "JOB_EXIT is waited for", out);
                 }
                 self.wait_for_exit_hook(now, call);
             }
@@ -58,7 +58,7 @@ impl Starter<'_> {
     /// Calls JOB_EXIT, if there is one.
     pub(super) fn call_exit_hook(&mut self, now: Now, out: &mut Vec<Action>) -> Option<CallId> {
         let path = self.setup.hooks.exit.clone()?;
-        let reason = BString::from(self.asked.word(self.setup.quirks));
+        let reason = BString::from(self.asked.word());
         let mut ad = self.closing.exit_ad.clone().unwrap_or_default();
         self.untell_shadow(&mut ad);
         Some(self.call(now, (JOB_EXIT, path, vec![reason]), &ad, out))
@@ -75,7 +75,7 @@ impl Starter<'_> {
         let reason = "ran longer than its time-out; going on without it".to_owned();
         out.push(Action::Tell(Notice::HookFailed { hook: JOB_EXIT.name(), reason }));
         self.closing.exit_hook_over = true;
-        if !self.has(Quirk::HooksKilledLast) {
+        if !self.kills_hooks_last() {
             out.push(Action::KillCall(call));
         }
         self.clean_up(now, out);
@@ -83,7 +83,8 @@ impl Starter<'_> {
 
     /// JOB_EXIT cannot be executed.
     pub(super) fn exit_hook_unspawnable(&mut self, now: Now, out: &mut Vec<Action>) {
-        Self::tell_quirk(Quirk::ExitHookUnspawnableHangs, "the starter ends without JOB_EXIT", out);
+        let hangs = unspawnable_exit(self.setup.quirks);
+        Self::tell_quirk(hangs.quirk, "the starter ends without JOB_EXIT", out);
         self.closing.exit_hook_over = true;
         self.clean_up(now, out);
     }
@@ -108,8 +109,8 @@ impl Starter<'_> {
                 },
             }));
             out.push(Action::WriteResultAd(long::print(&result)));
-        } else if self.run.process.is_some() && self.run.evicted && self.has(Quirk::DockerFailureIsEviction) {
-            // A container that was not started counts as a job that runs.
+        } else if self.run.process.is_some() && self.run.evicted {
+            // Only for 25.14 is one evicted that has not ended: a container that was not started.
             let mut result = ClassAd::new();
             self.publish_main(&mut result, now);
             out.push(Action::Log(LogEvent::Evicted { exit: Exit::Code(0) }));
@@ -126,7 +127,7 @@ impl Starter<'_> {
             return;
         }
         self.phase = Phase::Removing;
-        if !self.has(Quirk::HooksKilledLast) {
+        if !self.kills_hooks_last() {
             self.kill_calls(out);
         }
         if let Some(text) = self.fault(Moment::Removal).filter(|_| self.closing.scratch_made) {
@@ -139,13 +140,17 @@ impl Starter<'_> {
         }
     }
 
-    /// Hooks that still run when the starter ends. 25.14 kills them last of all, without their directory by then.
+    fn kills_hooks_last(&self) -> bool {
+        killed_last(self.setup.quirks).as_reference
+    }
+
+    /// Hooks that still run when the starter ends.
     fn kill_calls(&mut self, out: &mut Vec<Action>) {
         // The runner gives those that remain a moment.
         let waited_for = self.calls.open.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO);
         out.extend(waited_for.map(|(call, _)| Action::KillCall(*call)));
         out.push(Action::KillCalls);
-        match self.has(Quirk::HooksKilledLast) {
+        match self.kills_hooks_last() {
             true => self.calls.open.clear(),
             // Their end is still told.
             false => self.calls.open.retain(|_, hook| *hook == UPDATE_JOB_INFO),
@@ -156,13 +161,14 @@ impl Starter<'_> {
         if self.phase != Phase::Removing {
             return;
         }
-        if let Some(first) = remains.first().filter(|_| !self.has(Quirk::UnremovableScratchSilent)) {
+        let untold = remains_untold(self.setup.quirks);
+        if let Some(first) = remains.first().filter(|_| !untold.as_reference) {
             let reason = format!("cannot remove {}", first.display());
             if self.tries_again(now, EndStep::Removal, &reason, out) {
                 return;
             }
         }
-        if !remains.is_empty() && !self.calls.open.is_empty() && self.has(Quirk::HooksKilledLast) {
+        if !remains.is_empty() && !self.calls.open.is_empty() && self.kills_hooks_last() {
             // One of them may have written there meanwhile.
             self.kill_calls(out);
             return out.push(Action::RemoveScratch);
@@ -171,12 +177,18 @@ impl Starter<'_> {
             let text = format!("cannot remove {}", path.display());
             out.push(Action::Tell(Notice::Warning(text)));
         }
-        if !remains.is_empty() && !self.has(Quirk::UnremovableScratchSilent) {
+        if !remains.is_empty() && !untold.as_reference {
             let reason = "what stays of the scratch directory is reported, with its modes as they were";
-            Self::tell_quirk(Quirk::UnremovableScratchSilent, reason, out);
+            Self::tell_quirk(untold.quirk, reason, out);
         }
         self.finish(out);
     }
+}
+
+/// What cannot be removed of a scratch directory: 25.14 says nothing of it and has changed its modes; else it keeps them, its removal is
+/// tried again, and it is reported.
+pub fn remains_untold(quirks: Quirks) -> Decided {
+    quirks.decide(Quirk::UnremovableScratchSilent)
 }
 
 /// What 25.14 writes for a job that missed its time: the empty process publishes itself, with a wait status of 114.

@@ -206,22 +206,23 @@ impl Starter<'_> {
             return false;
         }
         self.run.process = None;
-        self.fatal(now, "Apptainer runtime failed to start", out);
-        if self.has(Quirk::StarterExceptions) {
+        if self.fatal(now, ("Apptainer runtime failed to start", Quirk::StarterExceptions), out) {
             // It comes to no clean-up (c20b 016).
             self.end_in_exception(out);
         }
         true
     }
 
-    /// An exception of 25.14 while there is a job: told, status 4; by default the clean-up follows as always.
-    pub(super) fn fatal(&mut self, now: Now, text: &str, out: &mut Vec<Action>) {
+    /// An exception of 25.14 while there is a job: told, status 4; by default the clean-up follows as always. True where it does not.
+    pub(super) fn fatal(&mut self, now: Now, (text, quirk): (&str, Quirk), out: &mut Vec<Action>) -> bool {
         self.closing.status = EXCEPTION;
-        if !self.has(Quirk::ExceptionDropsExitHook) {
-            return self.not_started(now, StartFailure::new(text, 0, 0), out);
+        if !self.has(quirk) {
+            self.not_started(now, StartFailure::new(text, 0, 0), out);
+            return false;
         }
         self.asked.end_fast();
         self.report(StartFailure::new(text, 0, 0), out);
         out.push(Action::Tell(Notice::NotStarted { reason: text.to_owned() }));
+        true
     }
 }

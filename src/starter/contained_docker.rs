@@ -111,7 +111,7 @@ impl Starter<'_> {
         if !pulled || failure.exception {
             return self.container_failed(now, failure, out);
         }
-        self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
+        self.tell_of_hang("the starter ends", out);
         out.push(Action::Tell(Notice::Warning(failure.reason())));
         let failure =
             StartFailure::new("Unable to Launch Container", HoldCode::InvalidDockerImage.number(), 0);
@@ -140,13 +140,12 @@ impl Starter<'_> {
     fn create_failed(&mut self, now: Now, Answer { exit, errors, .. }: Answer<'_>, out: &mut Vec<Action>) {
         let text = errors[..errors.len().min(511)].replace("\n", " ");
         let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
-        if let (Some(exit), true) = (exit, self.has(Quirk::DockerCreateStatus)) {
+        if let Some(exit) = exit
+            && self.has_by_hand(Quirk::DockerCreateStatus, "the failure is reported", out)
+        {
             self.run.process = Some(Process::new(0, now));
             self.hold_by_shadow(failure, out);
             return self.docker_job_ended(now, (exit, FamilyUsage::default()), out);
-        }
-        if exit.is_some() {
-            self.tell_quirk_by_hand(Quirk::DockerCreateStatus, "the failure is reported", out);
         }
         self.container_failed(now, failure, out);
     }
@@ -159,11 +158,9 @@ impl Starter<'_> {
         }
     }
 
-    /// Says that 25.14 would have done otherwise, where there is no shadow with which it would not.
-    pub(super) fn tell_quirk_by_hand(&self, quirk: Quirk, reason: &str, out: &mut Vec<Action>) {
-        if self.setup.moves.is_none() {
-            Self::tell_quirk(quirk, reason, out);
-        }
+    /// By hand 25.14 waits for ever after a failure to start; what is done instead is told.
+    pub(super) fn tell_of_hang(&self, instead: &str, out: &mut Vec<Action>) {
+        self.tell_quirk_by_hand(Quirk::DockerStartHangs, instead, out);
     }
 
     pub(super) fn docker_files_opened(
@@ -178,14 +175,21 @@ impl Starter<'_> {
         }
         // The first ends it.
         failures.truncate(1);
-        if self.has(Quirk::DockerFailureIsEviction) {
-            self.run.process = Some(Process::new(0, now));
-            self.run.evicted = true;
-        }
+        self.evicts_unstarted(now);
         self.side_call(names.kill(9), out);
         for failure in failures {
             self.container_failed(now, failure, out);
         }
+    }
+
+    /// Whether a container that could not be started counts as a job that ran and was evicted.
+    fn evicts_unstarted(&mut self, now: Now) -> bool {
+        let counts = self.has(Quirk::DockerFailureIsEviction);
+        if counts {
+            self.run.process = self.run.alive().or_else(|| Some(Process::new(0, now)));
+            self.run.evicted = true;
+        }
+        counts
     }
 
     pub(super) fn architecture_known(&mut self, now: Now, output: &[u8], out: &mut Vec<Action>) {
@@ -197,7 +201,7 @@ impl Starter<'_> {
                 let text = format!(
                     "DockerProc::StartJob(): Image Architecture {machine} not compatible with this machine."
                 );
-                self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the failure is reported", out);
+                self.tell_of_hang("the failure is reported", out);
                 let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
                 self.container_failed(now, failure, out);
             }
@@ -251,8 +255,7 @@ impl Starter<'_> {
         }
         let Some(state) = state else {
             self.run.process = None;
-            self.fatal(now, "Cannot inspect exited container", out);
-            if self.has(Quirk::DockerEndsSilent)
+            if self.fatal(now, ("Cannot inspect exited container", Quirk::DockerEndsSilent), out)
                 && let Some(names) = self.container.names().cloned()
             {
                 self.ask(Stage::Remove(After::RemoveScratch), names.remove(), out);
@@ -300,7 +303,7 @@ impl Starter<'_> {
         let text = format!("Error running docker job: {}", state.error);
         let Some(names) = self.container.names().cloned() else { return };
         self.container.stage = Stage::Idle;
-        if self.has(Quirk::DockerFailureIsEviction) {
+        if self.evicts_unstarted(now) {
             // It is killed twice although it is gone, and counts as evicted.
             out.push(Action::Tell(Notice::NotStarted { reason: text.clone() }));
             self.hold_by_shadow(StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0), out);
@@ -309,7 +312,6 @@ impl Starter<'_> {
             self.side_call(names.kill(signal.unwrap_or(super::ending::SIGTERM)), out);
             self.side_call(names.kill(9), out);
             self.asked.end_fast();
-            self.run.evicted = true;
             return self.all_jobs_done(now, out);
         }
         self.run.process = None;

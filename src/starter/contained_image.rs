@@ -14,7 +14,6 @@ use super::machine::Starter;
 use crate::classad::ClassAd;
 use crate::job::HoldCode;
 use crate::process::Exit;
-use crate::quirks::Quirk;
 use crate::time::Now;
 
 impl Starter<'_> {
@@ -113,7 +112,7 @@ impl Starter<'_> {
             ImageStage::Pull => {
                 let complaint = errors.replace("\n", "");
                 let text = [b"Cannot pull image ", names.image.as_slice(), b" ", &complaint].concat();
-                self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
+                self.tell_of_hang("the starter ends", out);
                 let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
                 self.container_failed(now, failure, out);
             }

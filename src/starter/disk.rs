@@ -10,9 +10,10 @@ use super::event::{Request, Vacate};
 use super::failure::StartFailure;
 use super::kept::job_run::DiskLimit;
 use super::machine::Starter;
+use super::settings::Settings;
 use crate::classad::{ClassAd, Context};
 use crate::job::{HoldCode, attr};
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
 
 /// How soon the first time: a job that writes fast has not filled the machine by then.
@@ -24,6 +25,11 @@ pub fn limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn crate::world::Worl
     of_slot.or_else(|| Context::new(world).my(ad).int(attr::REQUEST_DISK)).filter(|kib| *kib > 0)
 }
 
+/// Whether what the job's directory holds has a limit.
+pub fn is_watched(settings: &Settings, quirks: Quirks) -> bool {
+    settings.enforce_disk && !quirks.has(Quirk::DiskUnwatched)
+}
+
 /// What only a shadow is told of how full the directory is and how busy the job was.
 pub(crate) const ONLY_SHADOW: [&str; 6] =
     ["CpusUsage", "DiskUsage", "ExecuteDirWasEncrypted", "ScratchDirFileCount", "StderrMtime", "StdoutMtime"];
@@ -31,7 +37,7 @@ pub(crate) const ONLY_SHADOW: [&str; 6] =
 impl Starter<'_> {
     /// Begins to watch the directory of a job that runs.
     pub(super) fn watch_disk(&mut self, now: Now) {
-        if !self.setup.settings.enforce_disk || self.has(Quirk::DiskUnwatched) {
+        if !is_watched(&self.setup.settings, self.setup.quirks) {
             return;
         }
         let limit = limit_kib(&self.machine, &self.ad, &self.frozen(now));

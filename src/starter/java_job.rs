@@ -30,13 +30,10 @@ impl Starter<'_> {
             let text = format!("the job goes back as if it had been evicted: {why}");
             out.push(Action::Tell(Notice::Warning(text)));
         }
-        if self.has(Quirk::JavaSystemErrorAsZero) {
-            return end.exit(exit);
+        let instead = "the end of the virtual machine is reported as it was";
+        match exit != end.exit(exit) && self.has_or_tells(Quirk::JavaSystemErrorAsZero, instead, out) {
+            true => end.exit(exit),
+            false => exit,
         }
-        if exit != Exit::Code(0) {
-            let reason = "the end of the virtual machine is reported as it was";
-            Self::tell_quirk(Quirk::JavaSystemErrorAsZero, reason, out);
-        }
-        exit
     }
 }

@@ -27,8 +27,8 @@ impl Starter<'_> {
         if !prepared.goes_on() {
             return;
         }
-        if !self.has(Quirk::JobStartedWhileEnding) {
-            return Self::tell_quirk(Quirk::JobStartedWhileEnding, "the job is not started any more", out);
+        if !self.has_or_tells(Quirk::JobStartedWhileEnding, "the job is not started any more", out) {
+            return;
         }
         if prepared.is_reported() {
             let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);

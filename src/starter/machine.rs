@@ -18,6 +18,7 @@ use super::kept::moved::Moved;
 use super::kept::phase::{self, EndStep, Phase};
 use super::prepare::Answer;
 use super::setup::Setup;
+use super::starter_hooks::temporary_of_job;
 use super::update_timer::next_update;
 use crate::classad::ClassAd;
 use crate::classad::format::long;
@@ -270,8 +271,8 @@ impl<'w> Starter<'w> {
     fn hook_environment(&self, now: Now) -> Vec<(BString, BString)> {
         let Ok(job) = &self.setup.job else { return Vec::new() };
         let world = self.frozen(now);
-        let after_job = !self.has(Quirk::HookTmpdirAfterJob);
-        let temporary: &Path = if after_job { &self.setup.scratch } else { &self.temporary };
+        let of_job = temporary_of_job(self.setup.quirks).as_reference;
+        let temporary: &Path = if of_job { &self.temporary } else { &self.setup.scratch };
         let pid = self.run.alive().map(|process| process.pid);
         let mut environment = Environment::new();
         self.publication(job, &world, temporary, pid.as_slice()).publish(&mut environment);
@@ -336,6 +337,31 @@ impl<'w> Starter<'w> {
     }
 
     /// Says that a real pool would have done otherwise. Only called where the quirk is decided against.
+    /// Whether 25.14's own behaviour is wanted; where it is not, what is done instead is told.
+    pub(super) fn has_or_tells(&self, quirk: Quirk, instead: &str, out: &mut Vec<Action>) -> bool {
+        let has = self.has(quirk);
+        if !has {
+            Self::tell_quirk(quirk, instead, out);
+        }
+        has
+    }
+
+    /// The same of what 25.14 does where there is no shadow alone.
+    pub(super) fn has_by_hand(&self, quirk: Quirk, instead: &str, out: &mut Vec<Action>) -> bool {
+        let has = self.has(quirk);
+        if !has {
+            self.tell_quirk_by_hand(quirk, instead, out);
+        }
+        has
+    }
+
+    /// Says that 25.14 would have done otherwise, where there is no shadow with which it would not.
+    pub(super) fn tell_quirk_by_hand(&self, quirk: Quirk, reason: &str, out: &mut Vec<Action>) {
+        if self.setup.moves.is_none() {
+            Self::tell_quirk(quirk, reason, out);
+        }
+    }
+
     pub(super) fn tell_quirk(quirk: Quirk, reason: impl Into<String>, out: &mut Vec<Action>) {
         out.push(Action::Tell(Notice::Quirk { quirk, reason: reason.into() }));
     }

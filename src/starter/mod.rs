@@ -50,11 +50,13 @@ pub mod process;
 mod running;
 mod settings;
 mod setup;
+mod starter_hooks;
 mod update_timer;
 pub mod virtual_machine;
 pub mod volume_group;
 
 pub use action::{Account, Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
+pub use closing::remains_untold;
 pub use event::{Event, FamilyUsage, Request, Vacate};
 pub use exception::EXCEPTION;
 pub use failure::StartFailure;
@@ -67,3 +69,6 @@ pub use limits::{GroupLimit, GroupPlan};
 pub use machine::{Starter, has_slot_ad};
 pub use settings::{Fault, GroupKnobs, Inherits, IsolationKnobs, JavaKnobs, Moment, Settings};
 pub use setup::{Hooks, Moves, Setup};
+pub use starter_hooks::{
+    hangs_after_prepare, killed_last, temporary_of_job, unspawnable_exit, untold_refusal,
+};

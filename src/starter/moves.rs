@@ -13,7 +13,6 @@ use super::machine::Starter;
 use crate::hook::HookType;
 use crate::job::HoldCode;
 use crate::process::Exit;
-use crate::quirks::Quirk;
 use crate::time::Now;
 use crate::transfer::{Side, Transferred, Way, When};
 
@@ -211,10 +210,5 @@ impl Starter<'_> {
             Way::Checkpoint(_) => self.all_jobs_done(now, out),
             Way::Output | Way::Failure | Way::Evicted => self.clean_up(now, out),
         }
-    }
-
-    /// Whether 25.14 calls no JOB_EXIT after a prepare hook that failed, and hangs until it is killed.
-    pub(super) fn hangs_after_prepare(&self) -> bool {
-        self.setup.moves.is_some() && self.has(Quirk::PrepareFailureHangsShadow)
     }
 }

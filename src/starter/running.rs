@@ -7,7 +7,7 @@ use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::StartFailure;
-use super::kept::asked::{Fast, LastRequest, Removal};
+use super::kept::asked::{Fast, LastRequest, Removal, SlotHold};
 use super::kept::job_run::{Ended, Measuring};
 use super::kept::phase::Phase;
 use super::limits::{self, OutOfMemory};
@@ -161,14 +161,13 @@ impl Starter<'_> {
             }
             Request::Update => return false,
             Request::Graceful(Some(vacate)) if vacate.holds() => {
-                (self.asked.held_by_slot, self.asked.last) = (true, LastRequest::Hold);
+                self.asked.last = LastRequest::Hold;
                 self.note_hold(vacate, out);
             }
             Request::Fast(Some(vacate)) if vacate.holds() => {
                 if self.asked.is_fast() {
                     return false;
                 }
-                self.asked.held_by_slot = true;
                 self.asked.fast = Fast::ForHold;
                 self.asked.graceful_until = None;
                 self.note_hold(vacate, out);
@@ -260,12 +259,14 @@ impl Starter<'_> {
 
     /// A hold by the slot: 25.14 puts neither the reason nor the code into the ad, and JOB_EXIT hears of none.
     fn note_hold(&mut self, vacate: Vacate, out: &mut Vec<Action>) {
-        if self.has(Quirk::SlotHoldUnnoticed) {
+        let unnoticed = self.setup.quirks.decide(Quirk::SlotHoldUnnoticed);
+        if unnoticed.as_reference {
+            self.asked.slot_hold = SlotHold::Unnoticed;
             return;
         }
-        self.asked.vacate = Some(vacate);
+        (self.asked.slot_hold, self.asked.vacate) = (SlotHold::Told, Some(vacate));
         if self.setup.hooks.exit.is_some() {
-            Self::tell_quirk(Quirk::SlotHoldUnnoticed, "JOB_EXIT gets `hold` and the reason", out);
+            Self::tell_quirk(unnoticed.quirk, "JOB_EXIT gets `hold` and the reason", out);
         }
     }
 
@@ -282,14 +283,15 @@ impl Starter<'_> {
         let signal = |name: &str| ending::kill_signal(&self.ad, name, &world);
         let soft = signal(attr::KILL_SIG).unwrap_or(SIGTERM);
         let removal = signal(attr::REMOVE_KILL_SIG);
+        let instead = "KillSig is sent, not RemoveKillSig";
         let sent = match self.asked.last {
             LastRequest::Remove => removal.unwrap_or(SIGTERM),
             LastRequest::Hold => signal(attr::HOLD_KILL_SIG).unwrap_or(SIGTERM),
             LastRequest::Graceful => match removal {
-                Some(removal) if self.has(Quirk::SoftKillRemoveSignal) => removal,
-                Some(removal) if removal != soft => {
-                    Self::tell_quirk(Quirk::SoftKillRemoveSignal, "KillSig is sent, not RemoveKillSig", out);
-                    soft
+                Some(removal)
+                    if removal != soft && self.has_or_tells(Quirk::SoftKillRemoveSignal, instead, out) =>
+                {
+                    removal
                 }
                 _ => soft,
             },
@@ -494,7 +496,7 @@ impl Starter<'_> {
         let exit = ended.exit;
         self.run.evicted = self.asked.any() || self.run.java.failed;
         self.note_exit(exit);
-        let asked = self.asked.any().then(|| self.asked.word(self.setup.quirks));
+        let asked = self.asked.any().then(|| self.asked.word());
         if asked.is_none() && matches!(exit, Exit::Signal { number: SIGTRAP, .. }) {
             Self::tell_quirk(Quirk::SigtrapHangs, "the job has ended", out);
         }

@@ -5,30 +5,13 @@ use bstr::BString;
 use super::file_transfer;
 use crate::classad::{ClassAd, Context};
 use crate::config::View;
-use crate::job::attr;
 use crate::os::identity;
 use crate::process::Identity;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirks;
 use crate::starter::Refusal;
-use crate::starter::account::{self, Asking, Chosen};
+use crate::starter::account::{self, Asking};
 use crate::starter::not_done::With;
 use crate::world::World;
-
-/// What a user should know of the choice.
-pub(super) fn told(chosen: &Chosen, with: With, root: bool) -> Vec<String> {
-    let mut lines = chosen.told.clone();
-    let by = chosen.by;
-    // Behind a shadow 25.14 looks at them, too.
-    if root && with != With::Shadow && lines.is_empty() && (by == attr::OWNER || by == "SLOT<N>_USER") {
-        lines.push(format!(
-            "the job runs as '{}', which {by} names; in HTCondor 25.14 {} ({})",
-            chosen.account.name,
-            Quirk::OwnerIgnored.line(),
-            Quirk::OwnerIgnored.id()
-        ));
-    }
-    lines
-}
 
 /// The account that a job's log and its SHADOW_PREPARE_JOB belong to; `None` is our own.
 ///

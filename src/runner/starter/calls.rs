@@ -9,10 +9,10 @@ use super::live::{Asked, Live};
 use crate::hook::HookType;
 use crate::os::{self, ChildId, Whom, clock};
 use crate::process::Exit;
-use crate::quirks::Quirk;
 use crate::runner::events::full_text;
 use crate::runner::hook_call::HookCall;
-use crate::starter::{Call, CallId, Event};
+use crate::runner::spawning::Spawning;
+use crate::starter::{Call, CallId, Event, killed_last};
 use crate::time::Now;
 
 /// How long the hooks that nobody waits for, the last UPDATE_JOB_INFO above all, may still run when everything else is
@@ -61,7 +61,7 @@ impl Live<'_> {
     fn liken(&mut self, hook: &mut HookCall) {
         let first = !std::mem::replace(&mut self.called, true);
         let unset = !self.job.environment.iter().any(|(name, _)| name == "TZ");
-        if first && unset && self.job.quirks.has(Quirk::HooksSpawnedAsDaemons) {
+        if first && unset && Spawning::of(self.job.quirks).as_daemon {
             hook.environment.variables.remove("TZ");
         }
     }
@@ -105,7 +105,7 @@ impl Live<'_> {
 
     /// Gives the last hooks a moment, unless somebody is impatient.
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
-        let limit = match self.job.quirks.has(Quirk::HooksKilledLast) {
+        let limit = match killed_last(self.job.quirks).as_reference {
             true => LAST_CALLS_OF_REFERENCE,
             false if self.asked == Asked::AtOnce => Duration::ZERO,
             false => LAST_CALLS,

@@ -12,7 +12,7 @@ use super::user_log::UserLog;
 use super::visa::Visa;
 use crate::classad::ClassAd;
 use crate::process::{Identity, Limit};
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::parent::Parent;
 
@@ -78,8 +78,8 @@ pub struct Job {
     pub orphan_grace: Option<Duration>,
     /// What a virtual machine would be started with, for a rehearsal.
     pub virtual_machine: Option<Vec<String>>,
-    /// LOG, where hooks run after SIGHUP with quirk `hup-moves-hooks`, and before there is a scratch directory.
-    pub log_directory: Option<PathBuf>,
+    /// LOG, where hooks of 25.14 run after SIGHUP and before there is a scratch directory; else the quirk by which they do not.
+    pub log_directory: Result<PathBuf, Quirk>,
     /// Whether SIGHUP has come.
     pub reread: bool,
     /// How its files are moved, where they are.
@@ -99,13 +99,13 @@ impl Job {
 
     /// Where hooks run: the scratch directory; before there is one the root, for 25.14 LOG.
     pub(super) fn hook_directory(&self) -> PathBuf {
-        if let Some(log) = self.log_directory.as_ref().filter(|_| self.reread) {
+        if let Some(log) = self.log_directory.as_ref().ok().filter(|_| self.reread) {
             return log.clone();
         }
         let scratch = &self.sandbox.scratch;
         match scratch.is_dir() {
             true => scratch.clone(),
-            false => self.log_directory.clone().unwrap_or_else(|| PathBuf::from("/")),
+            false => self.log_directory.clone().unwrap_or_else(|_| PathBuf::from("/")),
         }
     }
 }

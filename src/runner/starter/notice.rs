@@ -47,10 +47,6 @@ pub(super) fn event(event: Event, notice: Notice) -> Option<Event> {
         }
         Notice::NotStarted { reason } => kind(Kind::Job).verdict("not started").reason(reason),
         Notice::Warning(reason) | Notice::Once { reason, .. } => kind(Kind::Warning).reason(reason),
-        Notice::Quirk { quirk, reason } => kind(Kind::Warning).reason(format!(
-            "{reason}; in HTCondor 25.14 {} ({})",
-            quirk.line(),
-            quirk.id()
-        )),
+        Notice::Quirk { quirk, reason } => kind(Kind::Warning).reason(format!("{reason}; {}", quirk.told())),
     })
 }

@@ -15,9 +15,9 @@ use super::notice;
 use super::plan_knobs::{Knobs, told_at_start, told_of_hooks};
 use super::plan_places::{execute_directory, free_name, id_of, log_of, resolve};
 use super::plan_request::Request;
-use super::rights::Rights;
+use super::rights::{AdWriting, Rights};
 use super::sandbox::Sandbox;
-use super::user_log::UserLog;
+use super::user_log::{UserLog, looked_for_in_root};
 use super::visa::Visa;
 use super::volume::Limited;
 use crate::classad::{ClassAd, Context};
@@ -33,7 +33,9 @@ use crate::starter::hooks::{self, Found};
 use crate::starter::logical_volume::VolumeKnobs;
 use crate::starter::not_done::With;
 use crate::starter::virtual_machine::{self, VmPlace};
-use crate::starter::{Hooks, JobInfo, Refusal, Setup, Starter, Vacate, job_info, process};
+use crate::starter::{
+    Hooks, JobInfo, Refusal, Setup, Starter, Vacate, job_info, process, remains_untold, untold_refusal,
+};
 use crate::transfer::TransferRequest;
 
 /// Everything that [`super::run_with`] needs.
@@ -106,7 +108,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             Some(refusal) => Err(refusal),
             None => info.and_then(|info| rights.refusal.clone().map_or(Ok(info), Err)),
         };
-        let is_called = hooks.exit.is_some() && !quirks.has(Quirk::StarterRefusalUntold);
+        let is_called = hooks.exit.is_some() && !untold_refusal(quirks).as_reference;
         let (hook_identity, said) = rights.of_hooks(is_called, world);
         warnings.extend(said);
         if hook_identity.is_err() {
@@ -171,7 +173,7 @@ impl<'w, 'v> Planning<'w, 'v> {
     }
 
     fn enforces_disk(&self) -> bool {
-        self.knobs.settings.enforce_disk && !self.request.quirks.has(Quirk::DiskUnwatched)
+        disk::is_watched(&self.knobs.settings, self.request.quirks)
     }
 
     /// Who asks for an encrypted directory: ENCRYPT_EXECUTE_DIRECTORY, else the job, unless none is (`execDCStarter`).
@@ -275,7 +277,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             delay: settings.remove_delay,
             volume,
             made_as_condor: quirks.has(Quirk::ScratchMadeAsCondor),
-            keeps_modes: !quirks.has(Quirk::UnremovableScratchSilent),
+            keeps_modes: !remains_untold(quirks).as_reference,
         })
     }
 
@@ -292,16 +294,14 @@ impl<'w, 'v> Planning<'w, 'v> {
 
     /// A log in the scratch directory is gone with it.
     fn told_of_log(&self) -> Option<String> {
-        let quirk = Quirk::EmptyIwdLogInRoot;
         let Request { ad, world, quirks, log, with, .. } = &self.request;
         let name = Context::new(*world).my(ad).string("StarterUserLog").filter(|_| *with == With::Nobody)?;
-        let is_empty = self.job.as_ref().is_ok_and(|job| job.iwd.is_empty());
-        let goes = is_empty && log.is_none() && !name.starts_with(b"/") && !quirks.has(quirk);
+        let in_root = self.job.as_ref().ok().and_then(|job| looked_for_in_root(&job.iwd, *quirks))?;
+        let goes = log.is_none() && !name.starts_with(b"/") && !in_root.as_reference;
         goes.then(|| {
             format!(
-                "the job's log '{name}' lies in the scratch directory and is removed with it, since Iwd is empty; in HTCondor 25.14 {} ({})",
-                quirk.line(),
-                quirk.id()
+                "the job's log '{name}' lies in the scratch directory and is removed with it, since Iwd is empty; {}",
+                in_root.quirk.told()
             )
         })
     }
@@ -316,8 +316,12 @@ impl<'w, 'v> Planning<'w, 'v> {
         Ok(virtual_machine::describe(&self.request.ad, &place))
     }
 
+    fn ad_writing(&self) -> AdWriting {
+        self.rights.ad_writing(&self.scratch, self.request.quirks, self.request.world)
+    }
+
     fn named(&self, path: &BString) -> PathBuf {
-        resolve(path, &self.scratch, self.request.quirks, self.request.world)
+        resolve(path, &self.ad_writing().base)
     }
 
     fn daemon_home(&self) -> Option<BString> {
@@ -341,8 +345,8 @@ impl<'w, 'v> Planning<'w, 'v> {
         self.warnings.extend(self.told_of_log());
         let (request, settings) = (&self.request, &self.knobs.settings);
         let (world, quirks) = (request.world, request.quirks);
-        let log_directory = self.view.string("LOG").ok().flatten();
-        let log_directory = log_directory.filter(|_| quirks.has(Quirk::HupMovesHooks));
+        let moves = quirks.decide(Quirk::HupMovesHooks);
+        let log = self.view.string("LOG").ok().flatten().filter(|_| moves.as_reference);
         let job = self.job.as_ref();
         Ok(Job {
             measures_disk: file_transfer.is_some() || self.enforces_disk(),
@@ -364,7 +368,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             slot: request.event_slot.clone().unwrap_or_else(|| request.slot.to_string()),
             update_ad: request.update_ad.as_ref().map(|path| self.named(path)),
             output_ad: request.output_ad.as_ref().filter(|path| *path != "-").map(|path| self.named(path)),
-            ad_writer: self.rights.ad_writer(quirks),
+            ad_writer: self.ad_writing().writer,
             wrapper_reader: self.rights.wrapper_reader(quirks),
             log: self.log()?,
             visa,
@@ -377,7 +381,7 @@ impl<'w, 'v> Planning<'w, 'v> {
             private: request.private.clone(),
             timeout: request.timeout,
             orphan_grace: request.orphan_grace,
-            log_directory: log_directory.map(|log| log.value.to_path_lossy().into_owned()),
+            log_directory: log.map(|log| log.value.to_path_lossy().into_owned()).ok_or(moves.quirk),
             reread: false,
             skew_us: request.skew_us,
         })

@@ -44,14 +44,16 @@ impl Knobs {
             view.string(knob).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
         };
         let configured = || Settings { execute: path("EXECUTE"), ..Settings::default() };
-        let settings = match quirks.has(Quirk::StarterExceptions) {
+        // By 25.14 they are faults where they are first read.
+        let late = quirks.has(Quirk::StarterExceptions);
+        let settings = match late {
             true => Settings::read_late(view, slot_ad, world)?,
             false => refuses.or_else(Settings::read(view, slot_ad, world), configured)?,
         };
         let output_limit = refuses.or_else(output_limit(view), || PIPE_BUFFER_MAX)?;
         let affinity = match affinity(view, &request.slot) {
             // It is among the faults of the settings.
-            Err(_) if quirks.has(Quirk::StarterExceptions) => Vec::new(),
+            Err(_) if late => Vec::new(),
             read => refuses.or_else(read, Vec::new)?,
         };
         let polling = view.int("POLLING_INTERVAL")?.map_or(5, |setting| setting.value);
@@ -124,8 +126,7 @@ pub(super) fn told_of_hooks(found: &Found, knobs: &Knobs, request: &Request<'_>)
     let quirks: Quirks = request.quirks;
     let no_execute = knobs.settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
     let quirk = lookup.quirk.filter(|quirk| !quirks.has(*quirk));
-    let said = |quirk: Quirk| format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id());
-    let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(said).collect();
+    let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(Quirk::told).collect();
     let none = hooks.prepare.is_none() && hooks.update.is_none() && hooks.exit.is_none();
     let is_told = none && refusal.is_none() && knobs.refusal.is_none();
     if let Some(keyword) = &lookup.keyword

@@ -62,15 +62,9 @@ pub(super) fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf 
     numbered.into_iter().find(|path| !taken(path)).unwrap_or(plain)
 }
 
-/// Names on the command line: 25.14 takes relative ones below the scratch directory, which is removed; by default they
-/// lie where the caller is.
-pub(super) fn resolve(path: &BString, scratch: &Path, quirks: Quirks, world: &dyn World) -> PathBuf {
-    let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-    let base = match quirks.has(Quirk::OutputAdAsCondor) {
-        true => scratch.to_owned(),
-        false => world.current_dir().unwrap_or_default(),
-    };
-    base.join(path)
+/// The file that a name on the command line means.
+pub(super) fn resolve(path: &BString, base: &Path) -> PathBuf {
+    base.join(PathBuf::from(OsString::from_vec(path.to_vec())))
 }
 
 pub(super) fn log_of(
@@ -127,8 +121,7 @@ mod tests {
 
     #[test]
     fn paths_of_bytes_stay_what_they_are() {
-        let world = crate::os::RealWorld::new();
-        let path = resolve(&"/x/\u{e9}".into(), Path::new("/s"), Quirks::Reference, &world);
+        let path = resolve(&"/x/\u{e9}".into(), Path::new("/s"));
         assert_eq!(path.as_os_str().as_bytes(), "/x/\u{e9}".as_bytes());
     }
 }

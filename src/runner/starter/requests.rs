@@ -25,10 +25,9 @@ impl Live<'_> {
             // Reads the configuration again, which changes nothing for a job under way.
             libc::SIGHUP => {
                 self.job.reread = true;
-                if self.job.log_directory.is_none() {
-                    let (id, line) = (Quirk::HupMovesHooks.id(), Quirk::HupMovesHooks.line());
-                    self.warn_once(id, || {
-                        format!("hooks stay in the scratch directory; in HTCondor 25.14 {line} ({id})")
+                if let Err(quirk) = self.job.log_directory {
+                    self.warn_once(quirk.id(), || {
+                        format!("hooks stay in the scratch directory; {}", quirk.told())
                     });
                 }
                 return;

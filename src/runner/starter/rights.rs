@@ -1,5 +1,7 @@
 //! Whose rights a starter's job, its hooks and its ads have.
 
+use std::path::{Path, PathBuf};
+
 use super::accounts;
 use super::plan_request::Request;
 use crate::classad::ClassAd;
@@ -30,6 +32,14 @@ pub(super) struct Rights {
     pub(super) warnings: Vec<String>,
 }
 
+/// How the ads that the command line names are written.
+pub(super) struct AdWriting {
+    /// Where relative names lie.
+    pub(super) base: PathBuf,
+    /// Who writes them; `None` is the caller.
+    pub(super) writer: Option<Identity>,
+}
+
 impl Rights {
     /// Those of a job.
     pub(super) fn of(ad: &ClassAd, request: &Request<'_>, view: &View<'_>) -> Self {
@@ -40,7 +50,7 @@ impl Rights {
             Ok(chosen) => (Some(chosen), None),
             Err(refusal) => (None, Some(refusal)),
         };
-        let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| accounts::told(chosen, with, root));
+        let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| chosen.told.clone());
         let dedicated = chosen.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
         let account = chosen.map(|chosen| chosen.account);
         // Groups are looked up through all that the machine's accounts come from.
@@ -78,12 +88,15 @@ impl Rights {
         })
     }
 
-    /// Who writes the ads that the command line names. Relative names lie in the job's directory then: not with root's
-    /// rights.
-    pub(super) fn ad_writer(&self, quirks: Quirks) -> Option<Identity> {
+    /// How the ads that the command line names are written. By 25.14 relative names lie in the scratch directory, which is removed, and
+    /// not with root's rights; by default where the caller is.
+    pub(super) fn ad_writing(&self, scratch: &Path, quirks: Quirks, world: &dyn World) -> AdWriting {
         match quirks.has(Quirk::OutputAdAsCondor) {
-            true => self.condor_in_job().or_else(|| self.job.clone()),
-            false => None,
+            true => {
+                let writer = self.condor_in_job().or_else(|| self.job.clone());
+                AdWriting { base: scratch.to_owned(), writer }
+            }
+            false => AdWriting { base: world.current_dir().unwrap_or_default(), writer: None },
         }
     }
 

@@ -17,7 +17,7 @@ use crate::os::clock;
 use crate::os::file_lock::FileLock;
 use crate::os::identity::acting_as;
 use crate::process::Identity;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::runner::event_log::{EventLog, EventLogKnobs, places_of_locks};
 use crate::starter::{JobInfo, LogEvent};
 use crate::time::Now;
@@ -322,10 +322,15 @@ impl UserLog {
     }
 }
 
+/// Whether the log of a starter's job without a directory is looked for in the root; `None` for others.
+pub(super) fn looked_for_in_root(iwd: &[u8], quirks: Quirks) -> Option<Decided> {
+    iwd.is_empty().then(|| quirks.decide(Quirk::EmptyIwdLogInRoot))
+}
+
 /// Where a relative name of the log lies.
 fn directory(opening: &Opening<'_>, of_queue: bool) -> PathBuf {
     let iwd = &opening.job.iwd;
-    if iwd.is_empty() && !of_queue && opening.quirks.has(Quirk::EmptyIwdLogInRoot) {
+    if !of_queue && looked_for_in_root(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {
         return PathBuf::from("/");
     }
     opening.scratch.join(iwd.to_path_lossy())

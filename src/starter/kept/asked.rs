@@ -1,6 +1,5 @@
 //! What has been asked of the starter so far, and what that means for the end of the job.
 
-use crate::quirks::{Quirk, Quirks};
 use crate::starter::event::Vacate;
 use crate::time::Tick;
 
@@ -11,14 +10,25 @@ pub(crate) struct Asked {
     pub(crate) fast: Fast,
     pub(crate) removal: Option<Removal>,
     pub(crate) hold: bool,
-    /// The slot holds the job (WANT_HOLD).
-    pub(crate) held_by_slot: bool,
+    /// Whether the slot holds the job (WANT_HOLD).
+    pub(crate) slot_hold: SlotHold,
     /// Which of those that end the job softly came last.
     pub(crate) last: LastRequest,
     /// Why, if somebody has said it.
     pub(crate) vacate: Option<Vacate>,
     /// How long a soft end is waited for.
     pub(crate) graceful_until: Option<Tick>,
+}
+
+/// Whether the slot holds the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SlotHold {
+    #[default]
+    No,
+    /// It does, which counts as no request in 25.14.
+    Unnoticed,
+    /// It does, and JOB_EXIT is told.
+    Told,
 }
 
 /// Whether the job is ended at once.
@@ -50,7 +60,11 @@ pub(crate) enum LastRequest {
 
 impl Asked {
     pub(crate) fn any(&self) -> bool {
-        self.graceful || self.is_fast() || self.removal.is_some() || self.hold || self.held_by_slot
+        self.graceful
+            || self.is_fast()
+            || self.removal.is_some()
+            || self.hold
+            || self.slot_hold != SlotHold::No
     }
 
     pub(crate) fn is_fast(&self) -> bool {
@@ -64,13 +78,10 @@ impl Asked {
         }
     }
 
-    /// The argument of JOB_EXIT (`getExitReasonString`). A hold by the slot counts as no request in 25.14 (quirk
-    /// `slot-hold-unnoticed`).
-    pub(crate) fn word(&self, quirks: Quirks) -> &'static str {
-        let unnoticed = quirks.has(Quirk::SlotHoldUnnoticed);
+    /// The argument of JOB_EXIT (`getExitReasonString`).
+    pub(crate) fn word(&self) -> &'static str {
         match self {
-            Asked { hold: true, .. } => "hold",
-            Asked { held_by_slot: true, .. } if !unnoticed => "hold",
+            Asked { hold: true, .. } | Asked { slot_hold: SlotHold::Told, .. } => "hold",
             Asked { removal: Some(Removal::ForGood), .. } => "remove",
             Asked { graceful: true, .. } | Asked { fast: Fast::Yes, .. } => "evict",
             _ => "exit",

@@ -1,6 +1,7 @@
 //! Where the job's life has got to.
 
 use crate::hook::HookType;
+use crate::quirks::Quirk;
 use crate::starter::action::CallId;
 use crate::time::Tick;
 use crate::transfer::Way;
@@ -12,8 +13,8 @@ pub(crate) enum Phase {
     New,
     /// The scratch directory is being made.
     Scratch {
-        /// Why a file in it could not be written.
-        unwritten: Option<String>,
+        /// Why a file in it could not be written, and the quirk by which the job does not start without it.
+        unwritten: Option<(String, Quirk)>,
     },
     /// One of the prepare hooks runs, until the time at the latest.
     Preparing {
