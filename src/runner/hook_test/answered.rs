@@ -11,9 +11,9 @@ use crate::hook::reply::{self, PrepareReader};
 use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
-use crate::router::{HookAnswer, HookDecision, hook_verdict};
-use crate::slot::{FetchAnswer, FetchDecision, fetch_verdict};
-use crate::starter::{job_info, prepare};
+use crate::router::{AfterFailure, HookAnswer, HookDecision, after_failure, hook_verdict};
+use crate::slot::{FetchAnswer, FetchDecision, evict_claim, fetch_verdict};
+use crate::starter::{job_info, prepare, untold_refusal};
 use crate::world::World;
 
 /// A hook that has ended in time, and all that its caller decides with.
@@ -39,12 +39,12 @@ impl Answered<'_> {
                     .result([case.job.clone()])
             }
             HookType::EvictClaim => {
-                let verdict = if quirks.has(Quirk::EvictClaimNever) {
-                    Verdict::new(Decision::NeverCalled, true, "this startd never calls the hook")
-                } else {
-                    Verdict::new(Decision::NoEffect, true, "not waited for; the claim is given up")
+                let never = evict_claim(quirks);
+                let verdict = match never.as_reference {
+                    true => Verdict::new(Decision::NeverCalled, true, "this startd never calls the hook"),
+                    false => Verdict::new(Decision::NoEffect, true, "not waited for; the claim is given up"),
                 };
-                verdict.quirk(Quirk::EvictClaimNever).result([case.job.clone()])
+                verdict.quirk(never.quirk).result([case.job.clone()])
             }
             HookType::UpdateJobInfo => {
                 Verdict::new(Decision::NoEffect, true, "not waited for; the starter goes on")
@@ -59,9 +59,9 @@ impl Answered<'_> {
                 let verdict = Verdict::new(Decision::Done, true, says)
                     .because(told.to_string())
                     .result([case.job.clone()]);
-                match case.told(Quirks::Reference) == case.told(Quirks::None) {
-                    true => verdict,
-                    false => verdict.quirk(Quirk::ExitReasonAlwaysEvict),
+                match case.untold(quirks) {
+                    None => verdict,
+                    Some(untold) => verdict.quirk(untold.quirk),
                 }
             }
             HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => self.prepared(),
@@ -110,7 +110,7 @@ impl Answered<'_> {
                         verdict.says = "accepted, but the starter will not take the job on".to_owned();
                         verdict.reason = refusal.to_string();
                         verdict.next = "starter exit 1; the claim stays".to_owned();
-                        verdict.quirks.push(Quirk::StarterRefusalUntold);
+                        verdict.quirks.push(untold_refusal(quirks).quirk);
                     }
                 }
                 verdict.result.push(job);
@@ -119,14 +119,15 @@ impl Answered<'_> {
         verdict
     }
 
-    /// Whether the answer is none because its end is missing.
-    fn refuses_cut(&self) -> bool {
-        self.ended.cut && !self.quirks.has(Quirk::AnswerCutAccepted)
+    /// Whether the answer is none because its end is missing, and the quirk that decides it.
+    fn refuses_cut(&self) -> (bool, Option<Quirk>) {
+        let counts = reply::cut_counts(self.ended.cut, self.quirks);
+        (counts.is_some_and(|counts| !counts.as_reference), counts.map(|counts| counts.quirk))
     }
 
     fn prepared(&self) -> Verdict {
         let Answered { case, ended, exit, path, world, quirks } = *self;
-        let refuses_cut = self.refuses_cut();
+        let (refuses_cut, cut) = self.refuses_cut();
         // By the manual of 7.1 nobody reads the answer: the exit status decides alone.
         let old = case.protocol == Protocol::Old;
         let read: &[u8] = if old { b"" } else { &ended.stdout };
@@ -153,9 +154,7 @@ impl Answered<'_> {
             };
             self.merged(verdict, &judged.update)
         };
-        if ended.cut {
-            verdict.quirks.push(Quirk::AnswerCutAccepted);
-        }
+        verdict.quirks.extend(cut);
         if old {
             let printed = reply::ad_prefix(&ended.stdout, Dialect::of(self.world)).ad;
             verdict.ignored = printed.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
@@ -168,7 +167,8 @@ impl Answered<'_> {
         let Answered { case, ended, exit, path, world, .. } = *self;
         let read = reply::ad_prefix(&ended.stdout, Dialect::of(self.world));
         let mut status = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, world);
-        if status.status == 0 && self.refuses_cut() {
+        let (refuses_cut, cut) = self.refuses_cut();
+        if status.status == 0 && refuses_cut {
             status.status = 1;
             status.how = prepare::CUT.to_owned();
         }
@@ -184,9 +184,7 @@ impl Answered<'_> {
                 verdict
             }
         };
-        if ended.cut {
-            verdict.quirks.push(Quirk::AnswerCutAccepted);
-        }
+        verdict.quirks.extend(cut);
         verdict.bad = read.unread;
         verdict
     }
@@ -247,7 +245,7 @@ impl Answered<'_> {
 }
 
 fn router_words(hook: HookType, decision: HookDecision, quirks: Quirks) -> (&'static str, &'static str) {
-    let pauses = !quirks.has(Quirk::TranslateFailureNoBackoff);
+    let after = after_failure(hook, decision, quirks).map(|(after, _)| after);
     match (hook, decision) {
         (_, HookDecision::Routed) => {
             ("the answer is the new job; nothing is copied from the source", "transforms, then submission")
@@ -256,9 +254,9 @@ fn router_words(hook: HookType, decision: HookDecision, quirks: Quirks) -> (&'st
             ("the source is edited in place", "transforms, then the differences are written")
         }
         (HookType::TranslateJob, HookDecision::Dropped | HookDecision::Failed) => {
-            let next = match pauses {
-                true => "it is claimed and translated again after a pause that doubles each time",
-                false => "it is claimed and translated again at a later poll",
+            let next = match after {
+                Some(AfterFailure::Retranslated) => "it is claimed and translated again at a later poll",
+                _ => "it is claimed and translated again after a pause that doubles each time",
             };
             ("the job is given back", next)
         }
@@ -266,9 +264,9 @@ fn router_words(hook: HookType, decision: HookDecision, quirks: Quirks) -> (&'st
             ("the routed job is removed and the source given back", "it is routed anew")
         }
         (_, HookDecision::Stuck) => {
-            let next = match quirks.has(Quirk::TranslateSilenceLoops) {
-                true => "the hook is called again at every poll",
-                false => "the hook is called again at the next poll; a second silence gives the job back",
+            let next = match after {
+                Some(AfterFailure::AskedForEver) => "the hook is called again at every poll",
+                _ => "the hook is called again at the next poll; a second silence gives the job back",
             };
             ("nothing happens: the job stays claimed", next)
         }
@@ -281,29 +279,29 @@ fn router_words(hook: HookType, decision: HookDecision, quirks: Quirks) -> (&'st
             ("the answer is merged into the source job", "the source is done; clean-up follows")
         }
         (_, HookDecision::Cleaned) => ("the source job is released", ""),
-        (HookType::JobFinalize, HookDecision::Failed) => match quirks.has(Quirk::FinalizeRerouteLost) {
-            true => {
+        (HookType::JobFinalize, HookDecision::Failed) => match after {
+            Some(AfterFailure::Completed) => {
                 ("nothing of the answer counts; the source leaves as completed", "clean-up of the routed job")
             }
-            false => (
+            _ => (
                 "nothing of the answer counts; the source is to be routed again",
                 "clean-up of the routed job",
             ),
         },
         (HookType::JobCleanup, HookDecision::Failed) => {
-            let next = match quirks.has(Quirk::CleanupFailureKeepsJob) {
-                true => "the hook is called again at the next poll",
-                false => {
+            let next = match after {
+                Some(AfterFailure::CleanedForEver) => "the hook is called again at the next poll",
+                _ => {
                     "the hook is called again after a pause; when it keeps failing the job is released all the same"
                 }
             };
             ("the source job is not released", next)
         }
-        (_, HookDecision::Failed) => match quirks.has(Quirk::UpdateFailureFreezes) {
-            true => {
+        (_, HookDecision::Failed) => match after {
+            Some(AfterFailure::Frozen) => {
                 ("the answer is dropped; the job's status is not looked at", "called again at the next poll")
             }
-            false => (
+            _ => (
                 "the answer is dropped; the job's status is looked at all the same",
                 "called again at the next poll",
             ),

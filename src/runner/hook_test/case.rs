@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::samples;
 use crate::classad::{ClassAd, format::long};
 use crate::hook::{HookType, input};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::{Decided, Quirk, Quirks};
 use crate::runner::hook_call::PIPE_BUFFER_MAX;
 
 /// Which manual's protocol is spoken.
@@ -131,11 +131,16 @@ impl Case {
     /// The word that REPLY_FETCH and JOB_EXIT are told. A starter is asked to hold by a shadow alone, and to remove also by a
     /// signal; 25.14 tells no hook of what a shadow asks.
     pub fn told(&self, quirks: Quirks) -> &BStr {
-        let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
-        match self.hook == HookType::JobExit && by_shadow && quirks.has(Quirk::ExitReasonAlwaysEvict) {
+        match self.untold(quirks).is_some_and(|untold| untold.as_reference) {
             true => b"evict".as_bstr(),
             false => self.word.as_bstr(),
         }
+    }
+
+    /// Whether JOB_EXIT is not told of what a shadow has asked; `None` where none has asked.
+    pub(super) fn untold(&self, quirks: Quirks) -> Option<Decided> {
+        let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
+        (self.hook == HookType::JobExit && by_shadow).then(|| quirks.decide(Quirk::ExitReasonAlwaysEvict))
     }
 
     /// All arguments after the path.

@@ -8,7 +8,6 @@ use super::setup::Setup;
 use crate::classad::ClassAd;
 use crate::config::Config;
 use crate::hook::HookType;
-use crate::quirks::Quirk;
 use crate::runner::hook_environment::ConfigChoice;
 use crate::runner::slot::{StarterProgram, at_rest, surroundings_of};
 use crate::slot::{self, ExecutionPoint, Limits};
@@ -107,7 +106,9 @@ impl Setup {
     /// Whether the hook reads the ad of the slot that the job has, or has had; else that of the one it was fetched for.
     fn is_told_of_the_jobs_slot(&self) -> bool {
         match self.case.hook {
-            HookType::ReplyFetch => self.case.word == "accept" && !self.quirks.has(Quirk::AcceptBeforeDslot),
+            HookType::ReplyFetch => {
+                self.case.word == "accept" && !slot::early_accept(self.quirks).as_reference
+            }
             hook => hook == HookType::EvictClaim,
         }
     }

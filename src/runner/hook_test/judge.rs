@@ -11,9 +11,10 @@ use super::decision::Decision;
 use super::verdict::{Verdict, prepare_failed};
 use crate::hook::{Caller, HookType};
 use crate::job::HoldCode;
-use crate::quirks::{Quirk, Quirks};
-use crate::router::HookDecision;
-use crate::slot::FetchDecision;
+use crate::quirks::Quirks;
+use crate::router::{HookDecision, skips_refused};
+use crate::slot::{FetchDecision, unspawnable_fetch};
+use crate::starter::{unspawnable_exit, untold_refusal};
 use crate::world::World;
 
 /// Judges a call. `path` is the hook's.
@@ -48,11 +49,12 @@ fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
             "the starter takes no job on while this path is configured",
         )
         .then("every job ends with starter status 1; no hook at all is called")
-        .quirk(Quirk::StarterRefusalUntold),
+        .quirk(untold_refusal(quirks).quirk),
         Caller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow does without the hook")
             .then("the job starts as if nothing were configured"),
         Caller::Router => {
-            let verdict = if quirks.has(Quirk::RouterRefusedHookSkipped) {
+            let skips = skips_refused(quirks);
+            let verdict = if skips.as_reference {
                 Verdict::new(
                     Decision::NotConfigured,
                     false,
@@ -65,7 +67,7 @@ fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
                     "the router treats it as a failing hook",
                 )
             };
-            verdict.quirk(Quirk::RouterRefusedHookSkipped)
+            verdict.quirk(skips.quirk)
         }
     };
     verdict.because(reason)
@@ -74,15 +76,16 @@ fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
 /// The path is good and exec fails.
 fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdict {
     let verdict = match case.hook {
-        HookType::FetchWork if quirks.has(Quirk::FetchStopsAfterSpawnFailure) => {
-            Verdict::new(Decision::Stuck, false, "the slot believes that a fetch is under way")
-                .then("it never fetches again until the startd is restarted")
-                .quirk(Quirk::FetchStopsAfterSpawnFailure)
-        }
         HookType::FetchWork => {
-            Verdict::new(Decision::Fetch(FetchDecision::NoWork), false, "it counts as a fetch without data")
-                .then("the slot tries again after FetchWorkDelay")
-                .quirk(Quirk::FetchStopsAfterSpawnFailure)
+            let stops = unspawnable_fetch(quirks);
+            let no_work = Decision::Fetch(FetchDecision::NoWork);
+            let verdict = match stops.as_reference {
+                true => Verdict::new(Decision::Stuck, false, "the slot believes that a fetch is under way")
+                    .then("it never fetches again until the startd is restarted"),
+                false => Verdict::new(no_work, false, "it counts as a fetch without data")
+                    .then("the slot tries again after FetchWorkDelay"),
+            };
+            verdict.quirk(stops.quirk)
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
             Verdict::new(Decision::NoEffect, false, "the caller logs it and goes on")
@@ -95,13 +98,15 @@ fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdic
             verdict.hold = held;
             return verdict;
         }
-        HookType::JobExit if quirks.has(Quirk::ExitHookUnspawnableHangs) => {
-            Verdict::new(Decision::Stuck, false, "the clean-up of the job stops here")
-                .then("the starter stays for ever and the slot Busy, until it is vacated")
-                .quirk(Quirk::ExitHookUnspawnableHangs)
+        HookType::JobExit => {
+            let hangs = unspawnable_exit(quirks);
+            let verdict = match hangs.as_reference {
+                true => Verdict::new(Decision::Stuck, false, "the clean-up of the job stops here")
+                    .then("the starter stays for ever and the slot Busy, until it is vacated"),
+                false => Verdict::new(Decision::Done, false, "it is logged, the clean-up goes on"),
+            };
+            verdict.quirk(hangs.quirk)
         }
-        HookType::JobExit => Verdict::new(Decision::Done, false, "it is logged, the clean-up goes on")
-            .quirk(Quirk::ExitHookUnspawnableHangs),
         HookType::ShadowPrepareJob => {
             Verdict::new(Decision::Requeued, false, "the shadow gives up: job not started")
                 .then("the job goes back to idle and is tried again")

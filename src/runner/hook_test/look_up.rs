@@ -8,9 +8,8 @@ use super::case::Protocol;
 use super::configure::{CallOptions, SetupError};
 use super::setup::Setup;
 use crate::hook::{Caller, HookType, Knobs, caller_waits, keyword, path_check};
-use crate::quirks::Quirk;
 use crate::slot;
-use crate::starter::{Refusal, hooks};
+use crate::starter::{Refusal, hooks, untold_refusal};
 use crate::text::arguments;
 
 impl Setup {
@@ -147,7 +146,7 @@ impl Setup {
         if own && options.hook.is_some() {
             return;
         }
-        if hook == HookType::JobExit && !self.quirks.has(Quirk::StarterRefusalUntold) {
+        if hook == HookType::JobExit && !untold_refusal(self.quirks).as_reference {
             self.unread
                 .push(format!("{refusal}: the starter refuses the job, which JOB_EXIT is told by evict"));
             self.case.word = "evict".into();

@@ -13,10 +13,10 @@ use crate::classad::{ClassAd, format::long};
 use crate::hook::{Caller, HookType};
 use crate::os::{files, identity};
 use crate::process::Identity;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirks;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::starter::environment::Publication;
-use crate::starter::{has_slot_ad, job_info, process};
+use crate::starter::{has_slot_ad, job_info, process, temporary_of_job};
 use crate::world::Account;
 
 /// The files that a starter writes into the scratch directory.
@@ -152,7 +152,7 @@ impl Place {
         let pid = case.job.literal("JobPid").and_then(|value| u32::try_from(value.as_int()?).ok());
         let pid = pid.filter(|_| ran && state.is_some_and(|state| state != "Exited"));
         // 25.14 shows what the job got, once it has been started.
-        let temporary = match ran && quirks.has(Quirk::HookTmpdirAfterJob) {
+        let temporary = match ran && temporary_of_job(quirks).as_reference {
             true => process::mounts(&around.settings.mount_under_scratch, &case.job, scratch, world)
                 .map(|mounts| process::temporary(mounts.as_deref(), scratch, quirks))
                 .unwrap_or_else(|_| scratch.clone()),

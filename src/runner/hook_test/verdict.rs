@@ -9,6 +9,7 @@ use super::decision::Decision;
 use crate::classad::ClassAd;
 use crate::hook::reply::BadLine;
 use crate::quirks::{Quirk, Quirks};
+use crate::starter::hangs_after_prepare;
 
 /// The caller's decision.
 #[derive(Clone, Debug)]
@@ -92,13 +93,12 @@ pub(super) fn prepare_failed(case: &Case, held: bool, by_code: bool, quirks: Qui
         ),
         (false, _) => Verdict::new(Decision::NotStarted, false, "the job is not started"),
     };
-    if case.with_shadow {
-        let next = match quirks.has(Quirk::PrepareFailureHangsShadow) {
-            true => "JOB_EXIT is not called; the starter stays until the startd kills it, about 15 s later",
-            false => "JOB_EXIT evict, starter exits",
-        };
-        verdict.then(next).quirk(Quirk::PrepareFailureHangsShadow)
-    } else {
-        verdict.then("JOB_EXIT evict, starter exits 0, the claim stays")
-    }
+    let Some(hangs) = hangs_after_prepare(case.with_shadow, quirks) else {
+        return verdict.then("JOB_EXIT evict, starter exits 0, the claim stays");
+    };
+    let next = match hangs.as_reference {
+        true => "JOB_EXIT is not called; the starter stays until the startd kills it, about 15 s later",
+        false => "JOB_EXIT evict, starter exits",
+    };
+    verdict.then(next).quirk(hangs.quirk)
 }
