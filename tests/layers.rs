@@ -421,3 +421,44 @@ fn every_quirk_is_decided_somewhere() {
         variants.iter().filter(|variant| !code.contains(&format!("Quirk::{variant}"))).collect();
     assert!(unused.is_empty(), "quirks that nothing decides: {unused:?}");
 }
+
+/// The quirks that are more than one decision: how often each is asked for, and which these are.
+const SEVERAL_DECISIONS: [(&str, usize, &str); 7] = [
+    ("StarterExceptions", 7, "each is another exception of 25.14, with an end of its own"),
+    ("DockerEndsSilent", 2, "a job over its memory; one that cannot be inspected"),
+    ("FirstFetchLate", 2, "the start; a reconfiguration"),
+    ("MachineAdEmpty", 2, "a slot that gives no ad; a starter that takes none, whoever gives it"),
+    ("OldRoutesRefused", 2, "JOB_ROUTER_ENTRIES; routes in brackets"),
+    ("ResourceConflictStays", 2, "what is short no more; a static slot that counts twice"),
+    ("ThrottleZeroIsNone", 2, "a threshold that is no number; a throttle that is 0"),
+];
+
+#[test]
+fn every_quirk_is_decided_in_one_place() {
+    let mut files = Vec::new();
+    files_below(&root().join("src"), &mut files);
+    let mut asked = std::collections::BTreeMap::<String, usize>::new();
+    for path in files.iter().filter(|path| !path.ends_with("src/quirks.rs")) {
+        let source = fs::read_to_string(path).expect("a source");
+        for line in code_lines(&source).into_iter().flatten() {
+            for (at, found) in line.match_indices("Quirk::") {
+                let behind = &line[at + found.len()..];
+                let end = behind.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(behind.len());
+                // A function of the type begins with a small letter.
+                if behind.starts_with(|c: char| c.is_ascii_uppercase()) && &behind[..end] != "ALL" {
+                    *asked.entry(behind[..end].to_owned()).or_default() += 1;
+                }
+            }
+        }
+    }
+    let several: Vec<(&str, usize)> =
+        asked.iter().filter(|(_, times)| **times > 1).map(|(name, times)| (name.as_str(), *times)).collect();
+    let mut known: Vec<(&str, usize)> =
+        SEVERAL_DECISIONS.iter().map(|(name, times, _)| (*name, *times)).collect();
+    known.sort_unstable();
+    assert_eq!(
+        several, known,
+        "a quirk is decided once: who else does, tells or lists what follows is handed the outcome \
+         (Quirks::decide, src/quirks.rs)"
+    );
+}
