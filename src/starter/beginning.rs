@@ -11,8 +11,7 @@ use super::exception::EXCEPTION;
 use super::expression;
 use super::failure::StartFailure;
 use super::job_info::Refusal;
-use super::kept::phase::EndStep;
-use super::kept::phase::Phase;
+use super::kept::phase::{EndStep, Limit, Phase};
 use super::machine::{JOB_EXIT, PREPARE_JOB, Starter, UPDATE_JOB_INFO, excerpt};
 use super::prepare::{self, Answer, Prepared};
 use super::process;
@@ -162,8 +161,8 @@ impl Starter<'_> {
 
     /// One of the two prepare hooks has been called.
     pub(super) fn wait_for_prepare(&mut self, now: Now, call: CallId, hook: HookType) {
-        let until = self.setup.hook_timeout.map(|limit| now.tick().plus(limit));
-        self.phase = Phase::Preparing { hook, call, until, given_up: false };
+        let limit = self.setup.hook_timeout.map_or(Limit::None, |limit| Limit::Until(now.tick().plus(limit)));
+        self.phase = Phase::Preparing { hook, call, limit };
     }
 
     /// The path of one of the prepare hooks.
@@ -242,9 +241,9 @@ impl Starter<'_> {
         out: &mut Vec<Action>,
     ) {
         match self.phase {
-            Phase::Preparing { call: waiting, given_up, .. } if waiting == call => match given_up {
-                true => self.gave_up(now, hook, answer.stdout, out),
-                false => self.prepared(now, hook, answer, out),
+            Phase::Preparing { call: waiting, limit, .. } if waiting == call => match limit {
+                Limit::Killed(_) => self.gave_up(now, hook, answer.stdout, out),
+                Limit::None | Limit::Until(_) => self.prepared(now, hook, answer, out),
             },
             Phase::Exiting { call: waiting, .. } if waiting == call => {
                 out.push(Action::Tell(Notice::Verdict {
@@ -313,14 +312,14 @@ impl Starter<'_> {
     /// PREPARE_JOB runs too long: it is killed, and what it has printed may tell what it waits for. One that cannot be
     /// killed is not waited for.
     pub(super) fn prepare_timed_out(&mut self, now: Now, out: &mut Vec<Action>) {
-        let Phase::Preparing { hook, call, until, given_up } = &mut self.phase else { return };
+        let Phase::Preparing { hook, call, limit } = &mut self.phase else { return };
         let (hook, call) = (*hook, *call);
-        if !std::mem::replace(given_up, true) {
-            *until = Some(now.tick().plus(KILL_WAIT));
-            return out.push(Action::KillCall(call));
+        if let Limit::Killed(_) = limit {
+            self.calls.open.remove(&call);
+            return self.gave_up(now, hook, b"", out);
         }
-        self.calls.open.remove(&call);
-        self.gave_up(now, hook, b"", out);
+        *limit = Limit::Killed(now.tick().plus(KILL_WAIT));
+        out.push(Action::KillCall(call));
     }
 
     fn gave_up(&mut self, now: Now, hook: HookType, stdout: &[u8], out: &mut Vec<Action>) {
@@ -363,7 +362,7 @@ impl Starter<'_> {
         }
         match self.script(now, "Pre") {
             Ok(Some(process)) => {
-                self.phase = Phase::PreScript { running: false };
+                self.phase = Phase::PreScript;
                 out.push(Action::StartProcess(Box::new(process)));
             }
             Ok(None) => self.start_job(now, out),

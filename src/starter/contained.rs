@@ -98,7 +98,7 @@ impl Starter<'_> {
 
     /// A call of the runtime ended.
     pub(super) fn tool_ended(&mut self, now: Now, call: CallId, answer: Answer<'_>, out: &mut Vec<Action>) {
-        if self.container.side.is_some_and(|(side, _)| side == call) {
+        if self.container.side.is_some_and(|side| side.id == call) {
             return self.side_call_ended(answer, out);
         }
         if self.container.call != Some(call) {

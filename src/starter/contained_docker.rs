@@ -10,7 +10,8 @@ use super::environment::Publication;
 use super::event::FamilyUsage;
 use super::exception::EXCEPTION;
 use super::failure::StartFailure;
-use super::kept::container::{After, Answer, Attached, Docker, Stage};
+use super::kept::asked::Hold;
+use super::kept::container::{After, Answer, Attached, Docker, SideCall, Stage};
 use super::kept::job_run::{Ended, Process};
 use super::kept::phase::Phase;
 use super::machine::Starter;
@@ -153,7 +154,7 @@ impl Starter<'_> {
     /// A hold as 25.14 has it: a shadow is told, and nobody where there is none (`JICLocal::holdJob`).
     fn hold_by_shadow(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
         if self.setup.moves.is_some() {
-            self.asked.hold = true;
+            self.asked.hold = Hold::Told;
             self.report(failure, out);
         }
     }
@@ -293,7 +294,7 @@ impl Starter<'_> {
             }
             return;
         }
-        self.asked.hold = true;
+        self.asked.hold = Hold::Told;
         self.report(failure, out);
         self.docker_job_ended(now, ended, out);
     }
@@ -331,7 +332,8 @@ impl Starter<'_> {
         self.container.side = None;
         if let Some(call) = self.container.sides.pop_front() {
             let id = self.calls.new_id();
-            self.container.side = Some((id, call.argv.iter().any(|word| word == "pause")));
+            let pauses = call.argv.iter().any(|word| word == "pause");
+            self.container.side = Some(SideCall { id, pauses });
             out.push(Action::RunTool(id, Box::new(call)));
         } else if let Some(waiting) = self.container.waiting.take() {
             // Only who waits in the container's phase is called: whoever has left it meanwhile has no use for the answer.
@@ -344,7 +346,7 @@ impl Starter<'_> {
 
     /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
     pub(super) fn side_call_ended(&mut self, answer: Answer<'_>, out: &mut Vec<Action>) {
-        let pauses = self.container.side.is_some_and(|(_, pauses)| pauses);
+        let pauses = self.container.side.is_some_and(|side| side.pauses);
         if !answer.is_success() && pauses && self.run.suspended {
             let reason = "docker does not pause the container: the job goes on".to_owned();
             out.push(Action::Tell(Notice::Warning(reason)));

@@ -235,16 +235,10 @@ impl Starter<'_> {
     /// A process runs.
     pub(super) fn process_started(&mut self, now: Now, pid: u32, out: &mut Vec<Action>) {
         let process = Process::new(pid, now);
-        match &mut self.phase {
+        match self.phase {
             Phase::Exiting { late: true, .. } => self.started_late(now, process, out),
-            Phase::PreScript { running } => {
-                *running = true;
-                self.scripts.pre = Some(process);
-            }
-            Phase::PostScript { running } => {
-                *running = true;
-                self.scripts.post = Some(process);
-            }
+            Phase::PreScript => self.scripts.pre = Some(process),
+            Phase::PostScript => self.scripts.post = Some(process),
             Phase::Starting => {
                 self.announce(out);
                 out.push(Action::Tell(Notice::JobStarted { pid }));
@@ -309,7 +303,7 @@ impl Starter<'_> {
                     self.note_renice();
                 }
             }
-            Phase::PreScript { .. } | Phase::PostScript { .. } => self.closing.excepted = true,
+            Phase::PreScript | Phase::PostScript => self.closing.excepted = true,
             // It was taken for started, and waited for the other end of a FIFO.
             Phase::Running => {
                 self.run.process = None;
@@ -318,7 +312,7 @@ impl Starter<'_> {
             _ => return,
         }
         self.asked.end_fast();
-        if !matches!(self.phase, Phase::PostScript { .. }) {
+        if self.phase != Phase::PostScript {
             out.push(Action::Tell(Notice::NotStarted { reason: first.reason() }));
         }
         failures.into_iter().for_each(|failure| self.report(failure, out));

@@ -118,12 +118,12 @@ impl<'w> Starter<'w> {
             Phase::Moving(way) if way.is_input() => "fetching input",
             Phase::Moving(_) | Phase::Again { step: EndStep::Output(_), .. } => "sending output",
             Phase::Deferred { .. } => "deferred",
-            Phase::PostScript { .. }
-            | Phase::Exiting { .. }
-            | Phase::Again { step: EndStep::ExitHook, .. } => "ending",
+            Phase::PostScript | Phase::Exiting { .. } | Phase::Again { step: EndStep::ExitHook, .. } => {
+                "ending"
+            }
             Phase::Removing | Phase::Again { step: EndStep::Removal, .. } | Phase::Finished => "ended",
             Phase::New | Phase::Scratch { .. } | Phase::Preparing { .. } => "preparing",
-            Phase::PreScript { .. } | Phase::Container | Phase::Starting => "starting",
+            Phase::PreScript | Phase::Container | Phase::Starting => "starting",
         }
     }
 
@@ -202,7 +202,7 @@ impl<'w> Starter<'w> {
         self.woken_at = None;
         let due = |at: Option<Tick>| at.is_some_and(|at| at <= now.tick());
         match self.phase {
-            Phase::Preparing { until, .. } if due(until) => self.prepare_timed_out(now, out),
+            Phase::Preparing { limit, .. } if due(limit.ends()) => self.prepare_timed_out(now, out),
             Phase::Deferred { until } if due(Some(until)) => self.start_scripts(now, out),
             Phase::Container if due(self.container.until()) => self.look_again(out),
             Phase::Exiting { call, until, .. } if due(Some(until)) => self.exit_timed_out(now, call, out),
@@ -233,7 +233,7 @@ impl<'w> Starter<'w> {
     /// Asks to be woken at the earliest deadline, if that has changed.
     fn set_alarm(&mut self, now: Now, out: &mut Vec<Action>) {
         let of_phase = match self.phase {
-            Phase::Preparing { until, .. } => until,
+            Phase::Preparing { limit, .. } => limit.ends(),
             Phase::Deferred { until } | Phase::Exiting { until, .. } | Phase::Again { until, .. } => {
                 Some(until)
             }

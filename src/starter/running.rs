@@ -7,7 +7,7 @@ use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::StartFailure;
-use super::kept::asked::{Fast, LastRequest, Removal, SlotHold};
+use super::kept::asked::{Fast, Hold, LastRequest, Removal};
 use super::kept::job_run::{Ended, Measuring};
 use super::kept::phase::Phase;
 use super::limits::{self, OutOfMemory};
@@ -203,7 +203,7 @@ impl Starter<'_> {
                 (self.asked.removal, self.asked.last) = (Some(removal), LastRequest::Remove);
             }
             Request::Hold(why) => {
-                (self.asked.hold, self.asked.last) = (true, LastRequest::Hold);
+                (self.asked.hold, self.asked.last) = (Hold::Told, LastRequest::Hold);
                 self.asked.vacate = why.or(self.asked.vacate.take());
             }
         }
@@ -225,15 +225,15 @@ impl Starter<'_> {
                 }
             }
             // A script is neither signalled nor waited for; it ends with the starter (c12 051 to 054).
-            Phase::PreScript { running: true } => {
+            Phase::PreScript if self.scripts.pre.is_some() => {
                 out.push(Action::KillFamily);
                 self.end_unstarted(now, out);
             }
-            Phase::PostScript { running: true } => {
+            Phase::PostScript if self.scripts.post.is_some() => {
                 out.push(Action::KillFamily);
                 self.all_jobs_done(now, out);
             }
-            Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript { .. } => {
+            Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript => {
                 let deferred =
                     matches!(self.phase, Phase::Deferred { .. }) && self.setup.hooks.exit.is_some();
                 self.end_unstarted(now, out);
@@ -241,7 +241,7 @@ impl Starter<'_> {
                     Self::tell_quirk(Quirk::DeferredVacateCrashes, "JOB_EXIT is waited for", out);
                 }
             }
-            Phase::PostScript { .. } => self.all_jobs_done(now, out),
+            Phase::PostScript => self.all_jobs_done(now, out),
             Phase::Exiting { late: true, .. } => self.end_late(now, out),
             Phase::Again { step, .. } => self.step_asked_for(now, step, out),
             Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
@@ -261,10 +261,10 @@ impl Starter<'_> {
     fn note_hold(&mut self, vacate: Vacate, out: &mut Vec<Action>) {
         let unnoticed = self.setup.quirks.decide(Quirk::SlotHoldUnnoticed);
         if unnoticed.as_reference {
-            self.asked.slot_hold = SlotHold::Unnoticed;
+            self.asked.hold = self.asked.hold.max(Hold::Unnoticed);
             return;
         }
-        (self.asked.slot_hold, self.asked.vacate) = (SlotHold::Told, Some(vacate));
+        (self.asked.hold, self.asked.vacate) = (Hold::Told, Some(vacate));
         if self.setup.hooks.exit.is_some() {
             Self::tell_quirk(unnoticed.quirk, "JOB_EXIT gets `hold` and the reason", out);
         }
@@ -352,8 +352,8 @@ impl Starter<'_> {
     ) {
         let now = ended.at;
         match self.phase {
-            Phase::PreScript { .. } => self.pre_script_ended(now, ended, out),
-            Phase::PostScript { .. } => self.post_script_ended(now, ended, out),
+            Phase::PreScript => self.pre_script_ended(now, ended, out),
+            Phase::PostScript => self.post_script_ended(now, ended, out),
             Phase::Running if self.container.is_docker() => self.docker_ended(ended.exit, usage, out),
             Phase::Running => self.job_ended(ended, usage, wrapper_failure, out),
             Phase::Exiting { late: true, .. } => self.ended_late(now, ended, usage, out),
@@ -451,7 +451,7 @@ impl Starter<'_> {
             return !held;
         }
         match held {
-            true => self.asked.hold = true,
+            true => self.asked.hold = Hold::Told,
             false => self.asked.end_fast(),
         }
         self.asked.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
@@ -513,7 +513,7 @@ impl Starter<'_> {
         }
         match self.script(now, "Post") {
             Ok(Some(process)) => {
-                self.phase = Phase::PostScript { running: false };
+                self.phase = Phase::PostScript;
                 out.push(Action::StartProcess(Box::new(process)));
             }
             Ok(None) => self.all_jobs_done(now, out),

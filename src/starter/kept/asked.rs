@@ -9,9 +9,7 @@ pub(crate) struct Asked {
     pub(crate) graceful: bool,
     pub(crate) fast: Fast,
     pub(crate) removal: Option<Removal>,
-    pub(crate) hold: bool,
-    /// Whether the slot holds the job (WANT_HOLD).
-    pub(crate) slot_hold: SlotHold,
+    pub(crate) hold: Hold,
     /// Which of those that end the job softly came last.
     pub(crate) last: LastRequest,
     /// Why, if somebody has said it.
@@ -20,14 +18,14 @@ pub(crate) struct Asked {
     pub(crate) graceful_until: Option<Tick>,
 }
 
-/// Whether the slot holds the job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum SlotHold {
+/// Whether the job is held; the later is the stronger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hold {
     #[default]
     No,
-    /// It does, which counts as no request in 25.14.
+    /// By the slot (WANT_HOLD), which counts as no request in 25.14.
     Unnoticed,
-    /// It does, and JOB_EXIT is told.
+    /// By whoever asked for it, of which JOB_EXIT is told.
     Told,
 }
 
@@ -60,11 +58,7 @@ pub(crate) enum LastRequest {
 
 impl Asked {
     pub(crate) fn any(&self) -> bool {
-        self.graceful
-            || self.is_fast()
-            || self.removal.is_some()
-            || self.hold
-            || self.slot_hold != SlotHold::No
+        self.graceful || self.is_fast() || self.removal.is_some() || self.hold != Hold::No
     }
 
     pub(crate) fn is_fast(&self) -> bool {
@@ -81,7 +75,7 @@ impl Asked {
     /// The argument of JOB_EXIT (`getExitReasonString`).
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Asked { hold: true, .. } | Asked { slot_hold: SlotHold::Told, .. } => "hold",
+            Asked { hold: Hold::Told, .. } => "hold",
             Asked { removal: Some(Removal::ForGood), .. } => "remove",
             Asked { graceful: true, .. } | Asked { fast: Fast::Yes, .. } => "evict",
             _ => "exit",

@@ -16,9 +16,8 @@ pub(crate) struct Container {
     pub stage: Stage,
     /// The call whose answer is waited for.
     pub call: Option<CallId>,
-    /// The call whose answer decides nothing, and whether it is to stop the job. They are made one after the other, and
-    /// before the next one that does.
-    pub side: Option<(CallId, bool)>,
+    /// The call whose answer decides nothing. They are made one after the other, and before the next one that does.
+    pub side: Option<SideCall>,
     pub sides: VecDeque<ToolCall>,
     pub waiting: Option<Box<(Stage, ToolCall)>>,
     /// The job's process outside of a container, as far as it is the same.
@@ -31,6 +30,14 @@ pub(crate) struct Container {
     pub unwritten: Option<LogEvent>,
     /// What is said of settings and attributes about it.
     pub remarks: Remarks,
+}
+
+/// A call whose answer decides nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SideCall {
+    pub id: CallId,
+    /// It is to stop the job.
+    pub pauses: bool,
 }
 
 /// What docker has of the job.

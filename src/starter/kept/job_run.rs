@@ -57,8 +57,9 @@ impl Process {
 pub(crate) struct Scripts {
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD.
     pub(crate) allowed: bool,
-    /// PreCmd, until the job is started.
+    /// PreCmd, from when it runs until the job is started.
     pub(crate) pre: Option<Process>,
+    /// PostCmd, from when it runs.
     pub(crate) post: Option<Process>,
 }
 

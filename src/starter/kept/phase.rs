@@ -16,20 +16,14 @@ pub(crate) enum Phase {
         /// Why a file in it could not be written, and the quirk by which the job does not start without it.
         unwritten: Option<(String, Quirk)>,
     },
-    /// One of the prepare hooks runs, until the time at the latest.
-    Preparing {
-        hook: HookType,
-        call: CallId,
-        until: Option<Tick>,
-        /// It ran too long and is being killed.
-        given_up: bool,
-    },
+    /// One of the prepare hooks runs.
+    Preparing { hook: HookType, call: CallId, limit: Limit },
     /// Files are moved.
     Moving(Way),
     /// Waiting for DeferralTime.
     Deferred { until: Tick },
     /// PreCmd is being started or runs.
-    PreScript { running: bool },
+    PreScript,
     /// The runtime of the job's container is asked, before the job, after it or before the clean-up.
     Container,
     /// The job is being started.
@@ -37,7 +31,7 @@ pub(crate) enum Phase {
     /// The job runs.
     Running,
     /// PostCmd is being started or runs.
-    PostScript { running: bool },
+    PostScript,
     /// JOB_EXIT runs.
     Exiting {
         call: CallId,
@@ -53,6 +47,27 @@ pub(crate) enum Phase {
     Finished,
 }
 
+/// How long a prepare hook is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// As long as it takes.
+    None,
+    /// Then it is killed.
+    Until(Tick),
+    /// It has been, and then is not waited for any more.
+    Killed(Tick),
+}
+
+impl Limit {
+    /// When something is to be done.
+    pub(crate) fn ends(self) -> Option<Tick> {
+        match self {
+            Limit::None => None,
+            Limit::Until(at) | Limit::Killed(at) => Some(at),
+        }
+    }
+}
+
 impl Phase {
     /// Its name in [`TRANSITIONS`].
     pub(crate) fn name(&self) -> &'static str {
@@ -62,11 +77,11 @@ impl Phase {
             Phase::Preparing { .. } => "preparing",
             Phase::Moving(_) => "moving",
             Phase::Deferred { .. } => "deferred",
-            Phase::PreScript { .. } => "pre script",
+            Phase::PreScript => "pre script",
             Phase::Container => "container",
             Phase::Starting => "starting",
             Phase::Running => "running",
-            Phase::PostScript { .. } => "post script",
+            Phase::PostScript => "post script",
             Phase::Exiting { .. } => "exiting",
             Phase::Again { .. } => "again",
             Phase::Removing => "removing",
