@@ -6,6 +6,7 @@ use bstr::BString;
 
 use super::action::{Action, CallId, LogEvent, Notice};
 use super::ending;
+use super::exception::EXCEPTION;
 use super::failure::StartFailure;
 use super::kept::container::After;
 use super::kept::job_run::Ended;
@@ -46,7 +47,7 @@ impl Starter<'_> {
                 if self.closing.excepted
                     && self.has_or_tells(Quirk::ExceptionDropsExitHook, "JOB_EXIT is waited for", out)
                 {
-                    self.closing.status = 4;
+                    self.closing.status = EXCEPTION;
                     return self.remove_scratch(out);
                 }
                 self.wait_for_exit_hook(now, call);

@@ -6,6 +6,7 @@ use super::action::{Action, LogEvent, Notice};
 use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
+use super::exception::EXCEPTION;
 use super::failure::StartFailure;
 use super::kept::asked::{Fast, Hold, LastRequest, Removal};
 use super::kept::job_run::{Ended, Measuring};
@@ -486,7 +487,7 @@ impl Starter<'_> {
         self.update(now, Occasion::Change, out);
         if let Some(text) = wrapper_failure {
             self.run.process = None;
-            self.closing.status = 4;
+            self.closing.status = EXCEPTION;
             self.closing.excepted = true;
             let text = format!("The job wrapper failed to execute the job: {text}");
             return self.not_started(now, StartFailure::new(text, 0, 0), out);
