@@ -415,6 +415,10 @@ fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
     assert_eq!(slots("NUM_SLOTS = 2").as_deref(), Some("slot1-2: K"));
     assert_eq!(slots("NUM_SLOTS = 0"), None);
     assert_eq!(slots("NUM_SLOTS_TYPE_1 = -1"), None);
+    // Every slot is told of, and a slip of the finger is named.
+    assert_eq!(slots("NUM_SLOTS = 5000").as_deref(), Some("slot1-5000: K"));
+    let (out, err, _) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = 3000000"]);
+    assert!(out.contains("slot1-100000: K") && err.contains("NUM_SLOTS = 3000000: only the first"), "{err}");
     // With what is no number no startd starts, and that is said.
     let (out, err, status) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = x"]);
     assert!(err.contains("no startd starts") && err.contains("NUM_SLOTS"), "{err}");

@@ -57,6 +57,27 @@ impl Refusal {
             Reason::DirectoryWorldWritable(_) => named + "a world-writable directory! Refusing to use.",
         }
     }
+
+    /// Why, and what would help: for those who see the path elsewhere.
+    pub fn why(&self) -> String {
+        let path = self.path.as_bstr();
+        match &self.reason {
+            Reason::WorldWritable | Reason::NotExecutable if self.is_directory => {
+                "it is a directory; name the program in it".to_owned()
+            }
+            Reason::Stat(error) if self.path.iter().any(u8::is_ascii_whitespace) => format!(
+                "{}; the whole value is taken as the path, arguments cannot stand in it",
+                system_text(error)
+            ),
+            Reason::Stat(error) => system_text(error),
+            Reason::WorldWritable => format!("anybody may write to the file; chmod o-w '{path}'"),
+            Reason::NotExecutable => format!("its owner may not execute it; chmod u+x '{path}'"),
+            Reason::DirectoryWorldWritable(directory) => format!(
+                "anybody may write to its directory '{}'; move the hook elsewhere",
+                directory.display()
+            ),
+        }
+    }
 }
 
 fn system_text(error: &io::Error) -> String {
@@ -66,29 +87,7 @@ fn system_text(error: &io::Error) -> String {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.as_bstr();
-        match &self.reason {
-            Reason::WorldWritable | Reason::NotExecutable if self.is_directory => {
-                write!(f, "hook path '{path}' refused: it is a directory; name the program in it")
-            }
-            Reason::Stat(error) if self.path.iter().any(u8::is_ascii_whitespace) => write!(
-                f,
-                "hook path '{path}' refused: {}; the whole value is taken as the path, arguments cannot stand in it",
-                system_text(error)
-            ),
-            Reason::Stat(error) => write!(f, "hook path '{path}' refused: {}", system_text(error)),
-            Reason::WorldWritable => {
-                write!(f, "hook path '{path}' refused: anybody may write to the file; chmod o-w '{path}'")
-            }
-            Reason::NotExecutable => {
-                write!(f, "hook path '{path}' refused: its owner may not execute it; chmod u+x '{path}'")
-            }
-            Reason::DirectoryWorldWritable(directory) => write!(
-                f,
-                "hook path '{path}' refused: anybody may write to its directory '{}'; move the hook elsewhere",
-                directory.display()
-            ),
-        }
+        write!(f, "hook path '{}' refused: {}", self.path.as_bstr(), self.why())
     }
 }
 

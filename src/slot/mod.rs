@@ -66,7 +66,9 @@ pub use backfill::BOINC;
 pub use claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use claim_id::ClaimId;
 pub use clause::Clause;
-pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of, slots_asked_for};
+pub use configure::{
+    ConfigureError, Configured, SlotsAskedFor, Surroundings, configure, policy_of, slots_asked_for,
+};
 pub use cron_merge::{merge, merges_into};
 pub use devices::{Constraint, Devices, Nesting};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};

@@ -25,14 +25,8 @@ pub(super) fn text(report: &HookReport, painter: Painter) -> String {
                 row.path.clone().unwrap_or_else(|| "-".to_owned()),
                 row.time_out.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s")),
                 row.arguments.clone().unwrap_or_else(|| "-".to_owned()),
-                match row.path.is_some() && !row.accepted {
-                    // The path is in its own column.
-                    true => row
-                        .verdict
-                        .split_once("refused: ")
-                        .map_or(row.verdict.clone(), |(_, why)| format!("refused: {why}")),
-                    false => row.verdict.clone(),
-                },
+                // The path is in its own column.
+                row.refused.as_ref().map_or_else(|| row.verdict.clone(), |why| format!("refused: {why}")),
             ]
         });
         text.push_str(&table(&columns, rows, painter));

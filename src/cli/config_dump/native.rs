@@ -117,6 +117,7 @@ fn hooks_of(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<S
     if let Some(error) = &report.no_slots {
         session.warn(&format!("no startd starts with this configuration, no slots are told of: {error}"));
     }
+    report.warnings.iter().for_each(|warning| session.warn(warning));
     let any_refused = report.any_refused() || report.no_slots.is_some();
     let text = match cli.output.wants_json() {
         true => cli.output.rows(&report.records())?.unwrap_or_default(),

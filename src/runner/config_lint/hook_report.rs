@@ -13,9 +13,6 @@ use crate::slot::{ConfigureError, slots_asked_for};
 use crate::text::caseless;
 use crate::world::World;
 
-/// Slots beyond this many of one type are not listed one by one.
-const MAX_SLOTS: u32 = 4096;
-
 /// One hook as one caller has it.
 #[derive(Debug, Serialize)]
 pub struct HookRow {
@@ -33,6 +30,9 @@ pub struct HookRow {
     pub verdict: String,
     /// Whether it would be run.
     pub accepted: bool,
+    /// Why not, without the path, where one is configured.
+    #[serde(skip)]
+    pub refused: Option<String>,
     /// Seconds after which the caller goes on; missing where it waits for ever or not at all.
     pub time_out: Option<i64>,
     /// The words it gets.
@@ -69,6 +69,8 @@ pub struct HookReport {
     pub hooks: Vec<HookRow>,
     /// Why no startd starts with this configuration, and there are no slots.
     pub no_slots: Option<ConfigureError>,
+    /// What is wrong with the slots that the configuration asks for.
+    pub warnings: Vec<String>,
     /// Keywords with hooks that no knob names.
     pub unused_keywords: Vec<String>,
 }
@@ -100,10 +102,17 @@ pub fn hook_report(
     let quirks = Quirks::default();
 
     let startd = load("STARTD")?;
-    let groups = slot_groups(&startd, world).unwrap_or_else(|error| {
-        report.no_slots = Some(error);
-        Vec::new()
-    });
+    let groups = match slots_asked_for(startd.view(world), world.machine().cpus.into()) {
+        Ok(asked) => {
+            let groups = slot_groups(&startd, world, asked.types);
+            report.warnings = asked.warnings;
+            groups
+        }
+        Err(error) => {
+            report.no_slots = Some(error);
+            Vec::new()
+        }
+    };
     for group in groups {
         let view = startd.for_slot(Some(group.slot_type), world);
         let lookup = keyword::startd(&group.first, None, &view, quirks);
@@ -143,14 +152,14 @@ struct SlotGroup {
 }
 
 /// The slots that a startd with this configuration makes, those alike together.
-fn slot_groups(config: &Config, world: &dyn World) -> Result<Vec<SlotGroup>, ConfigureError> {
+fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)>) -> Vec<SlotGroup> {
     let mut groups: Vec<(SlotGroup, Option<BString>)> = Vec::new();
     let mut slot = 0;
-    for (slot_type, count, prefix) in slots_asked_for(config.view(world), world.machine().cpus.into())? {
-        for _ in 0..count.min(MAX_SLOTS) {
+    for (slot_type, count, prefix) in types {
+        let of_slot = config.for_slot(Some(slot_type), world);
+        for _ in 0..count {
             slot += 1;
             let id = format!("{prefix}{slot}");
-            let of_slot = config.for_slot(Some(slot_type), world);
             let keyword = keyword::startd(&id, None, &of_slot, Quirks::default()).keyword;
             match groups.last_mut() {
                 Some((group, same)) if group.slot_type == slot_type && *same == keyword => {
@@ -160,7 +169,7 @@ fn slot_groups(config: &Config, world: &dyn World) -> Result<Vec<SlotGroup>, Con
             }
         }
     }
-    Ok(groups.into_iter().map(|(group, _)| group).collect())
+    groups.into_iter().map(|(group, _)| group).collect()
 }
 
 impl HookReport {
@@ -173,10 +182,11 @@ impl HookReport {
         };
         for hook in HookType::ALL.into_iter().filter(|hook| hook.caller() == caller) {
             let knob = hook.knob(name);
-            let (path, verdict, accepted) = match path_check::configured(view.world(), view, name, hook) {
-                Ok(None) => (None, "none".to_owned(), false),
-                Ok(Some(path)) => (Some(shown(&path)), "accepted".to_owned(), true),
-                Err(refusal) => (Some(shown(&refusal.path)), refusal.to_string(), false),
+            let configured = path_check::configured(view.world(), view, name, hook);
+            let (path, verdict) = match &configured {
+                Ok(None) => (None, "none".to_owned()),
+                Ok(Some(path)) => (Some(shown(path)), "accepted".to_owned()),
+                Err(refusal) => (Some(shown(&refusal.path)), refusal.to_string()),
             };
             let time_out = hook.time_out(name).map(|time_out| {
                 let set = view.int(time_out.knob.to_str_lossy().as_ref()).ok().flatten();
@@ -193,7 +203,8 @@ impl HookReport {
                 knob: shown(&knob),
                 path,
                 verdict,
-                accepted,
+                accepted: matches!(configured, Ok(Some(_))),
+                refused: configured.err().map(|refusal| refusal.why()),
                 time_out,
                 arguments,
             });
@@ -202,7 +213,7 @@ impl HookReport {
 
     /// Whether a configured hook is refused.
     pub fn any_refused(&self) -> bool {
-        self.hooks.iter().any(|row| row.path.is_some() && !row.accepted)
+        self.hooks.iter().any(|row| row.refused.is_some())
     }
 
     /// The report for programs: one record a caller with its hooks, one for each keyword that nobody uses.

@@ -93,8 +93,8 @@ fn types(knobs: &Knobs<'_>, machine: &Amounts, mode: FailureMode) -> Result<Vec<
 
 /// The types of which there are to be slots, and how many of each; type 0 where none is named.
 fn counts(knobs: &Knobs<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureError> {
-    let types = 1..=u32::try_from(knobs.int("MAX_SLOT_TYPES", 10)).unwrap_or(10).min(10_000);
-    let named = types.map(|id| (id, knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0)));
+    let types = at_most(knobs, "MAX_SLOT_TYPES", knobs.int("MAX_SLOT_TYPES", 10), MAX_TYPES);
+    let named = (1..=types).map(|id| (id, knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0)));
     let mut counts: Vec<(u32, i64)> = named.filter(|(_, count)| *count != 0).collect();
     if counts.is_empty() {
         let count = match knobs.int_if_set("NUM_SLOTS")? {
@@ -104,21 +104,46 @@ fn counts(knobs: &Knobs<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureErro
         };
         counts.push((0, count));
     }
-    // More slots than any machine has are a slip of the finger.
-    let at_most = |count: i64| u32::try_from(count).unwrap_or(u32::MAX).min(100_000);
-    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-    Ok(counts.map(|(id, count)| (id, at_most(count))).collect())
+    counts.retain(|(_, count)| *count > 0);
+    let counted = counts.into_iter().map(|(id, count)| {
+        let knob = if id == 0 { "NUM_SLOTS".to_owned() } else { format!("NUM_SLOTS_TYPE_{id}") };
+        (id, at_most(knobs, &knob, count, MAX_SLOTS))
+    });
+    Ok(counted.collect())
 }
 
-/// The types of slots that a configuration asks for on a machine with so many processors: number, count, and what their names begin with.
+/// More types and more slots of one than any machine has are a slip of the finger.
+const MAX_TYPES: u32 = 10_000;
+const MAX_SLOTS: u32 = 100_000;
+
+/// What a knob asks for, but no more than so many, which is said.
+fn at_most(knobs: &Knobs<'_>, knob: &str, asked: i64, limit: u32) -> u32 {
+    let asked = asked.max(0);
+    if asked > i64::from(limit) {
+        knobs.warn(format!("{knob} = {asked}: only the first {limit} are made here; a startd has no limit"));
+    }
+    u32::try_from(asked).unwrap_or(limit).min(limit)
+}
+
+/// The slots that a configuration asks for.
+#[derive(Debug)]
+pub struct SlotsAskedFor {
+    /// Of each type its number, how many of it, and what their names begin with.
+    pub types: Vec<(u32, u32, String)>,
+    /// What is wrong with what is asked for.
+    pub warnings: Vec<String>,
+}
+
+/// The slots that a configuration asks for on a machine with so many processors.
 ///
 /// # Errors
 /// NUM_SLOTS is no number, with which no startd starts.
-pub fn slots_asked_for(view: View<'_>, cpus: i64) -> Result<Vec<(u32, u32, String)>, ConfigureError> {
+pub fn slots_asked_for(view: View<'_>, cpus: i64) -> Result<SlotsAskedFor, ConfigureError> {
     let warnings = RefCell::default();
     let knobs = Knobs::new(view, &warnings, Quirks::None);
     let counts = counts(&knobs, cpus)?;
-    Ok(counts.into_iter().map(|(id, count)| (id, count, prefix(&knobs, id))).collect())
+    let types = counts.into_iter().map(|(id, count)| (id, count, prefix(&knobs, id))).collect();
+    Ok(SlotsAskedFor { types, warnings: warnings.into_inner() })
 }
 
 /// What the names of slots of a type begin with.

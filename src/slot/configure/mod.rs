@@ -14,7 +14,7 @@ mod resources;
 mod settings;
 
 pub use knobs::ConfigureError;
-pub use layout::slots_asked_for;
+pub use layout::{SlotsAskedFor, slots_asked_for};
 pub use machine::Surroundings;
 pub use policy::policy_of;
 pub use settings::{Configured, configure};
