@@ -61,6 +61,12 @@ impl Known {
         self.in_doubt = killed;
         twice
     }
+
+    /// The slot gives the job back. One that a killed hook has handed out may not have been taken, so that it need not come.
+    fn give_back(&mut self) {
+        self.held_by = None;
+        self.owed = !self.in_doubt;
+    }
 }
 
 /// A call that is over.
@@ -367,8 +373,7 @@ impl<'a> Drive<'a> {
     /// The job is the queue's again.
     pub(super) fn release(&mut self, id: &str) {
         if let Some(known) = self.known.get_mut(id) {
-            known.held_by = None;
-            known.owed = true;
+            known.give_back();
         }
     }
 
@@ -513,4 +518,19 @@ fn named(context: &Context<'_>) -> Option<String> {
         return Some(format!("{cluster}.{}", context.int("ProcId").unwrap_or(0)));
     }
     ["QueueName", "GlobalJobId", "JobId"].iter().find_map(|name| Some(context.string(name)?.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_surely_taken_is_to_come_again() {
+        for (killed, owed) in [(false, true), (true, false)] {
+            let mut known = Known::default();
+            assert_eq!(known.hand_out(0, killed), None);
+            known.give_back();
+            assert_eq!((known.held_by, known.owed), (None, owed));
+        }
+    }
 }
