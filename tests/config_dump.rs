@@ -419,6 +419,10 @@ fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
     assert_eq!(slots("NUM_SLOTS = 5000").as_deref(), Some("slot1-5000: K"));
     let (out, err, _) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = 3000000"]);
     assert!(out.contains("slot1-100000: K") && err.contains("NUM_SLOTS = 3000000: only the first"), "{err}");
+    // Below 1 no type is looked at.
+    let (out, _, _) =
+        place.run(["--hooks", "--set-knob", "NUM_SLOTS_TYPE_1 = 3", "--set-knob", "MAX_SLOT_TYPES = -1"]);
+    assert!(out.contains("slot1: K") && !out.contains("slot1-3"), "{out}");
     // With what is no number no startd starts, and that is said.
     let (out, err, status) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = x"]);
     assert!(err.contains("no startd starts") && err.contains("NUM_SLOTS"), "{err}");

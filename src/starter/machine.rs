@@ -336,7 +336,6 @@ impl<'w> Starter<'w> {
         out.push(Action::Tell(Notice::HookStderr { hook, text: excerpt(complaint) }));
     }
 
-    /// Says that a real pool would have done otherwise. Only called where the quirk is decided against.
     /// Whether 25.14's own behaviour is wanted; where it is not, what is done instead is told.
     pub(super) fn has_or_tells(&self, quirk: Quirk, instead: &str, out: &mut Vec<Action>) -> bool {
         let has = self.has(quirk);
@@ -362,6 +361,7 @@ impl<'w> Starter<'w> {
         }
     }
 
+    /// Says that a real pool would have done otherwise. Only called where the quirk is decided against.
     pub(super) fn tell_quirk(quirk: Quirk, reason: impl Into<String>, out: &mut Vec<Action>) {
         out.push(Action::Tell(Notice::Quirk { quirk, reason: reason.into() }));
     }

@@ -180,9 +180,10 @@ pub fn changes(
 ) -> Vec<OfferChange> {
     let mut seen = BTreeSet::new();
     let names = before.names().into_iter().chain(after.names()).filter(|name| seen.insert(name.clone()));
+    let (places_before, places_after) = (places(before), places(after));
     let changed = |slot: String| {
-        let (one, refused_before) = answers(before, &slot, jobs, world);
-        let (other, refused_after) = answers(after, &slot, jobs, world);
+        let (one, refused_before) = answers(before, places_before.get(&slot), jobs, world);
+        let (other, refused_after) = answers(after, places_after.get(&slot), jobs, world);
         let count = |taken: &[bool]| taken.iter().filter(|taken| **taken).count();
         let (before, after, differs) = (count(&one), count(&other), one != other);
         OfferChange { slot, jobs: jobs.len(), before, after, refused_before, refused_after, differs }
@@ -190,17 +191,22 @@ pub fn changes(
     names.map(changed).collect()
 }
 
-/// Which jobs a slot takes, and the clauses by which it refuses others.
+/// Where each name stands first.
+fn places(slots: &AskedSlots) -> BTreeMap<String, usize> {
+    // Of several values of a key the last is kept.
+    slots.names().into_iter().enumerate().rev().map(|(at, name)| (name, at)).collect()
+}
+
+/// Which jobs a slot takes, and the clauses by which it refuses others; none where there is no such slot.
 fn answers(
     slots: &AskedSlots,
-    name: &str,
+    at: Option<&usize>,
     jobs: &[ClassAd],
     world: &dyn World,
 ) -> (Vec<bool>, BTreeMap<String, usize>) {
-    let at = slots.names().iter().position(|it| it == name);
     let mut clauses = BTreeMap::new();
     let taken = jobs.iter().map(|job| {
-        let Some(offer) = at.and_then(|at| slots.offer(at, job, world)) else { return false };
+        let Some(offer) = at.and_then(|at| slots.offer(*at, job, world)) else { return false };
         for clause in &offer.details {
             *clauses.entry(format!("{}: {}", clause.attribute, clause.text)).or_default() += 1;
         }
