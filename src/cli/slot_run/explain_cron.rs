@@ -31,12 +31,12 @@ pub(super) fn given(machine: &mut ExecutionPoint, path: &Path, quirks: Quirks) -
 /// Runs each cron job of the configuration once, and lets the machine have what they publish. What fails is told.
 pub(super) fn run_first(machine: &mut ExecutionPoint, cli: &Cli, session: &Session) -> anyhow::Result<()> {
     let patience = cli.end.map_or(PATIENCE, |end| PATIENCE.min(end.since(clock::tick())));
-    let run = run_cron_once(machine, (&cli.config.choice(), cli.quirks.quirks), patience);
+    let mut warn = |text: &str| session.warn(&format!("--run-cron: {text}"));
+    let run = run_cron_once(machine, (&cli.config.choice(), cli.quirks.quirks), patience, &mut warn);
     let Some(run) = run.context("cannot run cron jobs")? else {
         session.warn("--run-cron: the configuration has no cron job (STARTD_CRON_JOBLIST)");
         return Ok(());
     };
-    run.told.iter().for_each(|text| session.warn(&format!("--run-cron: {text}")));
     if cli.end.is_some_and(|end| clock::tick() >= end) {
         let text = "the time given with --timeout is over before the cron jobs have ended";
         return Err(Problem::new(Status::TimedOut, text).into());

@@ -15,13 +15,13 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;
     let environment = DaemonEnvironment::of_program(&world, &cli.config.choice());
-    let found = Abilities::find(&config.view(&world), &environment, cli.quirks.quirks);
-    let Abilities { found, has_sshd, unused } = found.map_err(|error| match error {
+    let mut warn = |text: &str| session.warn(text);
+    let found = Abilities::find(&config.view(&world), &environment, cli.quirks.quirks, &mut warn);
+    let Abilities { found, has_sshd } = found.map_err(|error| match error {
         AbilityError::Knob(error) => Problem::of_value(error).into(),
         AbilityError::Runtime(reason) => Problem::unreadable(reason).into(),
         error @ AbilityError::Asking(..) => anyhow::Error::from(error),
     })?;
-    unused.iter().for_each(|text| session.warn(text));
     let mut text = String::new();
     for (name, value) in found {
         let value = match value {

@@ -14,16 +14,15 @@ use crate::slot::{Event, ExecutionPoint};
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct CronRun {
-    /// What is odd about single jobs, each with its name.
-    pub told: Vec<String>,
+pub struct CronOutcome {
     /// Whether something failed, which is not published.
     pub failed: bool,
     /// What they publish.
     ads: CronAds,
 }
 
-/// Runs each cron job of the machine once; what has not ended after `patience` is killed. `None`: it has none.
+/// Runs each cron job of the machine once; what has not ended after `patience` is killed, and `warn` is told what is odd about
+/// single jobs, each with its name. `None`: it has none.
 ///
 /// # Errors
 /// There is no directory for their logs, or children cannot be waited for.
@@ -31,7 +30,8 @@ pub fn run_cron_once(
     machine: &ExecutionPoint,
     (choice, quirks): (&ConfigChoice, Quirks),
     patience: Duration,
-) -> io::Result<Option<CronRun>> {
+    warn: &mut dyn FnMut(&str),
+) -> io::Result<Option<CronOutcome>> {
     let settings = machine.cron_settings().clone();
     if settings.jobs.is_empty() {
         return Ok(None);
@@ -55,17 +55,16 @@ pub fn run_cron_once(
     };
     let mut reactor = Reactor::new(&[])?;
     let mut play = CronPlay::new(plan, surroundings, (&[], &world), &mut reactor);
-    let mut told = Vec::new();
     let mut tell = |_: &CronPlay<'_>, event: &PlayEvent| match event {
-        PlayEvent::Killed(name) => told.push(format!("{name} has not ended in time and is killed")),
+        PlayEvent::Killed(name) => warn(&format!("{name} has not ended in time and is killed")),
         PlayEvent::OnDemand(name) => {
-            told.push(format!("{name} is run on demand alone, and nobody demands it"));
+            warn(&format!("{name} is run on demand alone, and nobody demands it"));
         }
         PlayEvent::Notice(CronNotice::NotStarted { name, reason }) => {
-            told.push(format!("{name} could not be started: {reason}"));
+            warn(&format!("{name} could not be started: {reason}"));
         }
         PlayEvent::Notice(CronNotice::Published { job, block }) => {
-            told.extend(block.bad.iter().map(|bad| format!("{job}: {}", bad.reference_text())));
+            block.bad.iter().for_each(|bad| warn(&format!("{job}: {}", bad.reference_text())));
         }
         PlayEvent::Notice(_) | PlayEvent::JobBegins => {}
     };
@@ -73,10 +72,10 @@ pub fn run_cron_once(
     while play.run(&mut tell)? == Pause::Reconfig {}
     let (failed, ads) = (play.bad(), play.ads().clone());
     drop(play);
-    Ok(Some(CronRun { told, failed, ads }))
+    Ok(Some(CronOutcome { failed, ads }))
 }
 
-impl CronRun {
+impl CronOutcome {
     /// Lets a machine have what they publish.
     pub fn publish(self, machine: &mut ExecutionPoint) {
         publish(machine, self.ads);
@@ -108,7 +107,11 @@ mod tests {
             configure(&config, &world, &Surroundings::default(), Quirks::None, Limits::default()).unwrap();
         let mut machine = at_rest(made.settings, Rc::new(world));
         let choice = ConfigChoice::default();
-        assert!(run_cron_once(&machine, (&choice, Quirks::None), Duration::from_secs(1)).unwrap().is_none());
+        assert!(
+            run_cron_once(&machine, (&choice, Quirks::None), Duration::from_secs(1), &mut |_| {})
+                .unwrap()
+                .is_none()
+        );
         let now = Frozen { world: &RealWorld::new(), now: clock::now() };
         let ads = published("HasCode = true\n", Quirks::None, &now).unwrap();
         publish(&mut machine, ads);

@@ -42,7 +42,7 @@ mod verdicts;
 pub use account::{HookAccount, hook_account};
 pub use at_rest::{at_rest, surroundings_of};
 pub use client::client_of_backfill;
-pub use cron_once::{CronRun, publish, run_cron_once};
+pub use cron_once::{CronOutcome, publish, run_cron_once};
 pub use doctor::{Check as HealthCheck, Patient, Standing, examine, rehearsed};
 pub use execute::{check_directories, check_room, clean_execute};
 pub use idle::InputDevices;

@@ -22,8 +22,6 @@ pub struct Abilities {
     pub found: Vec<(&'static str, Value)>,
     /// Whether there is an sshd for people who want to look at a job.
     pub has_sshd: bool,
-    /// Transfer plugins that are not used, and why.
-    pub unused: Vec<String>,
 }
 
 /// Why that cannot be told.
@@ -41,7 +39,7 @@ pub enum AbilityError {
 }
 
 impl Abilities {
-    /// Looks at the configuration and at the programs that it names.
+    /// Looks at the configuration and at the programs that it names; `warn` is told of transfer plugins that are not used.
     ///
     /// # Errors
     /// Knobs that are none, and programs that cannot be asked.
@@ -49,6 +47,7 @@ impl Abilities {
         view: &View<'_>,
         environment: &DaemonEnvironment,
         quirks: Quirks,
+        warn: &mut dyn FnMut(&str),
     ) -> Result<Self, AbilityError> {
         let world = view.world();
         let flag = |name: &str, usual: bool| -> Result<bool, ValueError> {
@@ -75,14 +74,13 @@ impl Abilities {
             return Err(AbilityError::Runtime(failure.reason()));
         }
         found.extend(runtimes);
-        let mut unused = Vec::new();
         if urls {
-            let methods = plugin_methods(view, &probing, &mut unused)?;
+            let methods = plugin_methods(view, &probing, warn)?;
             if !methods.is_empty() {
                 found.push(("HasFileTransferPluginMethods", Value::from(methods)));
             }
         }
-        Ok(Abilities { found, has_sshd, unused })
+        Ok(Abilities { found, has_sshd })
     }
 }
 
@@ -109,7 +107,7 @@ fn own(urls: bool, networking: bool) -> Vec<(&'static str, Value)> {
 fn plugin_methods(
     view: &View<'_>,
     probing: &Probing<'_>,
-    unused: &mut Vec<String>,
+    warn: &mut dyn FnMut(&str),
 ) -> Result<BString, AbilityError> {
     let knobs = FileTransferKnobs::read(view, None)?;
     let mut plugins = Plugins::default();
@@ -118,7 +116,7 @@ fn plugin_methods(
         let printed = printed.map_err(|error| AbilityError::Asking("plugins", error))?;
         let added = printed.and_then(|printed| plugins.add_system(path, &printed, view.world()));
         if let Err(reason) = added {
-            unused.push(format!("the transfer plugin '{path}' is not used: {reason}"));
+            warn(&format!("the transfer plugin '{path}' is not used: {reason}"));
         }
     }
     Ok(plugins.advertised())
@@ -144,7 +142,7 @@ mod tests {
         let (config, world) =
             crate::config::of_text::config_of("STARTER", "NO_JOB_NETWORKING = perhaps so\n");
         let environment = DaemonEnvironment::of_program(&world, &Default::default());
-        let told = Abilities::find(&config.view(&world), &environment, Quirks::None);
+        let told = Abilities::find(&config.view(&world), &environment, Quirks::None, &mut |_| {});
         assert!(matches!(told, Err(AbilityError::Knob(_))), "{told:?}");
     }
 }

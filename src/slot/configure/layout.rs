@@ -120,7 +120,7 @@ const MAX_SLOTS: u32 = 100_000;
 fn at_most(knobs: &Knobs<'_>, knob: &str, asked: i64, limit: u32) -> u32 {
     let asked = asked.max(0);
     if asked > i64::from(limit) {
-        knobs.warn(format!("{knob} = {asked}: only the first {limit} are made here; a startd has no limit"));
+        knobs.warn(format!("{knob} = {asked}: only the first {limit} count here; a startd has no limit"));
     }
     u32::try_from(asked).unwrap_or(limit).min(limit)
 }
