@@ -40,6 +40,22 @@ fn chapters(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The account that the reader is: `nobody` if root runs the tests.
+fn account() -> nix::unistd::User {
+    let uid = nix::unistd::geteuid();
+    let uid = if uid.is_root() { nix::unistd::Uid::from_raw(reader::NOBODY) } else { uid };
+    nix::unistd::User::from_uid(uid).unwrap().expect("the reader's account")
+}
+
+/// Output of a command in `place` as the book shows it: the directory, the account and its home are those of ann, whoever runs
+/// the tests.
+fn as_shown(text: &str, place: &Path) -> String {
+    let account = account();
+    text.replace(&place.display().to_string(), reader::SHOWN)
+        .replace(&format!("'{}'", account.name), "'ann'")
+        .replace(&format!("HOME={}\n", account.dir.display()), "HOME=/home/ann\n")
+}
+
 /// What `command` prints, on both streams in the order in which it came.
 fn printed(command: &str, place: &Path) -> String {
     let (output, writer) = tempfile::NamedTempFile::new().unwrap().into_parts();
@@ -56,8 +72,7 @@ fn printed(command: &str, place: &Path) -> String {
     assert!(begun.elapsed() < PATIENCE, "{command}: still running after {PATIENCE:?}");
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut reader, &mut bytes).unwrap();
-    // The directory is another one in each run; the book shows a home.
-    String::from_utf8_lossy(&bytes).replace(&place.display().to_string(), reader::SHOWN)
+    as_shown(&String::from_utf8_lossy(&bytes), place)
 }
 
 /// Whether `line` is what `pattern` says, `[..]` standing for anything.

@@ -55,6 +55,48 @@ fn programs(words: &[&str], target: Option<&str>) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), std::fs::read_to_string(asked).unwrap())
 }
 
+/// `examples/quickstart/run 2> events` at a terminal: the build is shown on it.
+#[test]
+fn a_build_is_shown_at_the_terminal_wherever_standard_error_goes() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    std::fs::write(at("cargo"), "#!/bin/sh\necho \"Compiling $*\" >&2\n").unwrap();
+    std::fs::set_permissions(at("cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let call = format!(
+        "'{}/examples/programs' htc-slot-run 2> '{}'",
+        env!("CARGO_MANIFEST_DIR"),
+        at("events").display()
+    );
+    let output = Command::new("script")
+        .args(["-qec", &call, "/dev/null"])
+        .env_remove("HTC_PROGRAMS")
+        .env("CARGO_TARGET_DIR", at("target"))
+        .env("PATH", format!("{}:/usr/bin:/bin", place.path().display()))
+        .stdin(std::process::Stdio::null())
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: no script");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("compiling, which takes") && shown.contains("Compiling build --bin"), "{shown}");
+    assert_eq!(std::fs::read_to_string(at("events")).unwrap(), "");
+    // Without a terminal one line is printed, to standard error.
+    let output = Command::new("setsid")
+        .args(["-w", "sh", "-c", &call])
+        .env_remove("HTC_PROGRAMS")
+        .env("CARGO_TARGET_DIR", at("target"))
+        .env("PATH", format!("{}:/usr/bin:/bin", place.path().display()))
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let events = std::fs::read_to_string(at("events")).unwrap();
+    assert_eq!(
+        events,
+        "programs: compiling, which takes about two minutes\nCompiling build --quiet --bin htc-slot-run\n"
+    );
+}
+
 #[test]
 fn examples_find_the_programs_where_cargo_builds_them() {
     let root = env!("CARGO_MANIFEST_DIR");

@@ -169,7 +169,9 @@ fn what_still_runs_in_the_directory_of_a_replay_is_ended_and_told() {
     let mut left =
         Command::new("/bin/sh").args(["-c", script]).current_dir(place.path()).spawn().expect("a shell");
     let stat = format!("/proc/{}/stat", left.id());
+    let begun = std::time::Instant::now();
     while !std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not stop");
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(processes::end_leftovers(place.path()), [format!("/bin/sh -c {script}")]);

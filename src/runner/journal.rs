@@ -11,6 +11,7 @@ use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -20,11 +21,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::journal::{EncodeError, Journal, frame, read};
+use crate::os::process_table;
 
 /// Room on the disk that is kept for what comes, in bytes.
 const RESERVE: usize = 64 << 10;
 /// Behind the journal's name: the file whose lock says that somebody writes, and who.
 const LOCK: &str = ".lock";
+/// How long a lock is waited for whose holder has ended: a child that has not executed its program yet has it still.
+const PATIENCE_WITH_CHILDREN: Duration = Duration::from_secs(5);
+/// How long it is waited for otherwise: a holder that was killed may need a moment to end.
+const PATIENCE_WITH_DYING: Duration = Duration::from_millis(200);
 /// Behind the journal's name: a compacted one before it takes the other's place.
 const NEW: &str = ".new";
 /// The bits of a mode that let others write.
@@ -254,29 +260,49 @@ fn not_ours(status: &Metadata) -> Option<&'static str> {
 }
 
 /// Takes the lock. It is a file of its own, since compacting puts another journal in place of the first.
+///
+/// A child that the holder has forked keeps the lock until it executes its program, also when the holder was killed meanwhile:
+/// a lock whose holder is gone is free in a moment, and is waited for.
 fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
     let place = beside(path, LOCK);
-    // Truncated only once it is ours: until then it says who holds it.
-    let file = open_own(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
-    let (mut file, errno) = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => {
-            let note = format!("{}\n", getpid());
-            // An empty one is not cut: some file systems write at once what is put into a file that was.
-            let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
-            let cut = if is_empty { Ok(()) } else { lock.set_len(0) };
-            let written = cut.and_then(|()| lock.write_all_at(note.as_bytes(), 0));
-            // Without the note the second one only cannot say by whom it is held.
-            drop(written);
-            return Ok(lock);
+    let begun = Instant::now();
+    loop {
+        // Truncated only once it is ours: until then it says who holds it.
+        let file = open_own(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
+        let (mut file, errno) = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => {
+                note_holder(&lock);
+                return Ok(lock);
+            }
+            Err(refusal) => refusal,
+        };
+        if errno != Errno::EWOULDBLOCK {
+            return Err(refused("lock", &place)(errno.into()));
         }
-        Err(refusal) => refusal,
-    };
-    if errno != Errno::EWOULDBLOCK {
-        return Err(refused("lock", &place)(errno.into()));
+        let mut text = String::new();
+        let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+        let patience = if pid.is_some_and(is_gone) { PATIENCE_WITH_CHILDREN } else { PATIENCE_WITH_DYING };
+        if begun.elapsed() >= patience {
+            return Err(JournalError::Held { path: path.into(), pid });
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
-    let mut text = String::new();
-    let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-    Err(JournalError::Held { path: path.into(), pid })
+}
+
+/// Writes our process id into the file of the lock.
+fn note_holder(lock: &Flock<File>) {
+    let note = format!("{}\n", getpid());
+    // An empty one is not cut: some file systems write at once what is put into a file that was.
+    let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
+    let cut = if is_empty { Ok(()) } else { lock.set_len(0) };
+    let written = cut.and_then(|()| lock.write_all_at(note.as_bytes(), 0));
+    // Without the note the second one only cannot say by whom it is held.
+    drop(written);
+}
+
+/// True if the process has ended, reaped or not.
+fn is_gone(pid: i32) -> bool {
+    process_table::read(pid).is_none_or(|process| process.is_zombie())
 }
 
 #[cfg(test)]
@@ -352,6 +378,24 @@ mod tests {
         assert_eq!(error, format!("'{}' is in use by process {}", path.display(), std::process::id()));
         drop(first);
         assert_eq!(records(&path), [7]);
+    }
+
+    #[test]
+    fn a_lock_that_a_child_of_a_dead_holder_has_is_waited_for() {
+        let (_directory, path) = place();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let held = lock(&path).unwrap();
+        held.set_len(0).unwrap();
+        held.write_all_at(format!("{}\n", ended.id()).as_bytes(), 0).unwrap();
+        let other = std::thread::spawn({
+            let path = path.clone();
+            move || lock(&path).map(drop)
+        });
+        std::thread::sleep(2 * PATIENCE_WITH_DYING);
+        assert!(!other.is_finished());
+        drop(held);
+        other.join().unwrap().unwrap();
     }
 
     #[test]

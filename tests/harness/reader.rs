@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 /// Whom root plays: readers are ordinary users.
-const NOBODY: u32 = 65534;
+pub(crate) const NOBODY: u32 = 65534;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -58,7 +58,8 @@ fn programs() -> &'static Path {
 /// `program` as the reader calls it in `place`.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, place: &Path) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new(program);
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 022 && exec \"$0\" \"$@\""]).arg(program);
     if nix::unistd::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }

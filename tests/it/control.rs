@@ -226,9 +226,7 @@ fn a_schedd_s_part_can_be_played_from_match_to_release() {
             "activate" => point.ask([verb, "slot1", "--ads", &ad]),
             "hold" => {
                 point.wait_for(&mut child, &[("event", "state"), ("reason", "asked to continue")]);
-                while !point.path("job").exists() {
-                    std::thread::sleep(std::time::Duration::from_millis(5));
-                }
+                super::waiting::wait_until("the job runs", || point.path("job").exists());
                 point.ask([verb, "slot1", "--reason", "too loud"])
             }
             _ => point.ask([verb, "slot1"]),
@@ -286,10 +284,8 @@ fn a_claim_that_policy_would_end_at_once_is_refused() {
     let socket = point.path("control").display().to_string();
     let point =
         point.knob("STARTD_JOB_HOOK_KEYWORD =").knob("IS_OWNER = True").arguments(["--control", &socket]);
-    let mut child = point.start();
-    while !point.ask(["status"]).status.success() {
-        assert!(child.try_wait().unwrap().is_none());
-    }
+    let child = point.start();
+    super::waiting::wait_until("the socket answers", || point.ask(["status"]).status.success());
     std::fs::write(
         point.path("job.ad"),
         "ClusterId = 7\nProcId = 0\nRequestCpus = 1\nRequestMemory = 8\nRequestDisk = 1\n",

@@ -126,20 +126,27 @@ fn what_is_not_done_here_is_among_the_notes() {
     );
 }
 
-/// `check_execute_dir_perms` and `init_condor_ids`: what a daemon makes of a directory and of an account that are not HTCondor's.
+/// `check_execute_dir_perms`: a daemon of root refuses a directory that is not HTCondor's.
 #[test]
-fn whose_execute_and_condor_ids_are_is_told() {
+fn an_execute_directory_that_a_startd_would_refuse_is_reported_to_root() {
     let root = nix::unistd::geteuid().is_root();
     let (_, notes) = told(&healthy(), "note");
     let told_of =
         notes.iter().any(|(about, found)| about == "execute" && found.contains("a startd's are broken"));
     assert_eq!(told_of, root, "{notes:?}");
-    for verb in ["run", "doctor"] {
-        let output = healthy().command().arg(verb).env("CONDOR_IDS", "99999.99999").output().unwrap();
+}
+
+/// `init_condor_ids`: root stops at an account that does not exist, an ordinary user has no use for one.
+#[test]
+fn condor_ids_without_an_account_stop_root_only() {
+    let root = nix::unistd::geteuid().is_root();
+    // An ordinary user's run starts: it ends as soon as it finds no work.
+    for words in [&["--once", "--idle-exit", "0"][..], &["doctor"]] {
+        let output = healthy().command().args(words).env("CONDOR_IDS", "99999.99999").output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        assert_eq!(text.contains("no account of this machine has the uid 99999"), root, "{verb}: {text}");
+        assert_eq!(text.contains("no account of this machine has the uid 99999"), root, "{words:?}: {text}");
         if root {
-            assert_eq!(output.status.code(), Some(if verb == "run" { 3 } else { 1 }), "{text}");
+            assert_eq!(output.status.code(), Some(if words == ["doctor"] { 1 } else { 3 }), "{text}");
         }
     }
 }

@@ -160,16 +160,13 @@ fn an_interrupt_tells_what_was_found_so_far() {
     let mark = outside.path().join("waits");
     let take = "[ -e done/1 ] && { : >'{}'; exec sleep 1000; }\nmv new/1 taken/1\ncat taken/1";
     queue(home.path(), &take.replace("{}", &mark.display().to_string()));
-    let mut child = Command::new(program)
+    let child = Command::new(program)
         .args(["queue", "--config-file", "condor_config", "--jobs", "40", "--slots", "1"])
         .current_dir(home.path())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while !mark.exists() {
-        assert!(child.try_wait().unwrap().is_none(), "ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    super::waiting::wait_until("the hook begins", || mark.exists());
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);

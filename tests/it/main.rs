@@ -130,3 +130,4 @@ mod transform_compare;
 mod transform_lint;
 #[cfg(feature = "cli")]
 mod transform_verb;
+mod waiting;

@@ -280,9 +280,7 @@ fn a_reply_whose_end_nobody_saw_is_unknown_and_not_called_again_and_the_job_goes
         .arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "state"), ("activity", "Busy")]);
-    while !point.path("out/replies").exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    super::waiting::wait_until("the reply comes", || point.path("out/replies").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     let point = point.arguments(["--once"]);

@@ -154,9 +154,7 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     says(&point.ask(["hold", "slot1"]), 2, &format!("{idle}it runs no job\n"));
     says(&point.ask(["release-claim", "slot1", "--waiting"]), 2, &format!("{idle}no claim waits for it\n"));
     says(&point.ask(["activate", "slot1", "--ads", &ad]), 0, "");
-    while !point.path("up").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    super::waiting::wait_until("the job is up", || point.path("up").exists());
     says(&point.ask(["vacate", "slot1"]), 0, "");
     point.wait_for(&mut child, &[("event", "state"), ("state", "Preempting")]);
     let preempting = "slot1 is Preempting/Vacating: ";

@@ -407,13 +407,9 @@ fn a_job_is_suspended_and_continued() {
     let job: i32 = heard(&pipe).trim().parse().unwrap();
     let is_stopped = || htc_hooks::os::process_table::read(job).is_some_and(|process| process.state == b'T');
     send(&child, Signal::SIGTSTP);
-    while !is_stopped() {
-        std::thread::yield_now();
-    }
+    super::waiting::wait_until("the job is stopped", is_stopped);
     send(&child, Signal::SIGCONT);
-    while is_stopped() {
-        std::thread::yield_now();
-    }
+    super::waiting::wait_until("the job runs again", || !is_stopped());
     fs::write(&pipe, "go\n").unwrap();
     let ran = place.finish(child);
     assert!(ran.has("ExitCode = 6"), "{}", ran.told);

@@ -209,9 +209,7 @@ fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
     let mut zombie = std::process::Command::new("true").spawn().unwrap();
     let pid = zombie.id().cast_signed();
     let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    while !stat().contains(" Z ") {
-        std::thread::yield_now();
-    }
+    super::waiting::wait_until("a zombie", || stat().contains(" Z "));
     let started = stat().rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
     let directory = place.path(&format!("execute/dir_{pid}"));
     let uid = nix::unistd::geteuid().as_raw();

@@ -134,13 +134,9 @@ fn the_ad_of_the_queue_counts_what_was_not_in_vain_and_has_nothing_that_is_the_s
     let child = place.start(&ad);
     heard(&pipe);
     send(&child, Signal::SIGTSTP);
-    while !log(&place).contains("\n010 (") {
-        std::thread::yield_now();
-    }
+    super::waiting::wait_until("event 010", || log(&place).contains("\n010 ("));
     send(&child, Signal::SIGCONT);
-    while !log(&place).contains("\n011 (") {
-        std::thread::yield_now();
-    }
+    super::waiting::wait_until("event 011", || log(&place).contains("\n011 ("));
     send(&child, Signal::SIGTERM);
     let ran = place.finish(child);
     assert_has(&ran, &["LastSuspensionTime = 0", "TotalSuspensions = 1"]);

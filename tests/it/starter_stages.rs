@@ -287,9 +287,9 @@ fn reached(place: &Place, pipe: &std::path::Path, stage: &str) {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     // One that is to go on may be further by now.
-    while !["7.1 deferred\n", "7.1 starting\n", "7.1 running\n"].contains(&state().as_str()) {
-        std::thread::yield_now();
-    }
+    super::waiting::wait_until("its stage", || {
+        ["7.1 deferred\n", "7.1 starting\n", "7.1 running\n"].contains(&state().as_str())
+    });
 }
 
 /// Ends a job in this stage in all ways. `states` are those that it may have in the queue then, unless it was held or removed.

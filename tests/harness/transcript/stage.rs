@@ -85,6 +85,9 @@ impl Stage {
             stage.recorder(&stage.local.join("hook.w/hook"), 0o755)?;
             mode(&stage.local.join("hook.w"), 0o777)?;
         }
+        if !accounts.own {
+            config = of_caller(config);
+        }
         write(&stage.local.join("condor_config"), &stage.fill_in(&config))?;
         copy_tree(&scenario.directory.join("scripts"), &stage.local.join("scripts"), &stage)?;
         make(&stage.local.join("scripts/queue/.taken"))?;
@@ -284,6 +287,14 @@ pub fn mode(path: &Path, bits: u32) -> Result<()> {
 
 pub fn owner(path: &Path, uid: u32, gid: u32) -> Result<()> {
     chown(path, Some(uid), Some(gid)).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The configuration with the caller's account in place of the recorded account of the daemons, which does not exist here.
+fn of_caller(config: Vec<u8>) -> Vec<u8> {
+    let mut config = config;
+    let ids = format!("\nCONDOR_IDS = {}.{}\n", nix::unistd::geteuid(), nix::unistd::getegid());
+    config.extend_from_slice(ids.as_bytes());
+    config
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use htc_hooks::classad::ClassAd;
 use htc_hooks::classad::format::long;
+use htc_hooks::os::RealWorld;
+use htc_hooks::world::World as _;
 
 use super::super::findings::Difference;
 use super::super::outcome::Tally;
@@ -102,6 +104,7 @@ const TIMES: &[&str] = &[
     "*LastUpdate",
     "*Time",
 ];
+const MINUTES_OF_DAY: i64 = 24 * 60;
 /// How old the ad is that the collector has, in seconds.
 const AGE: i64 = 3;
 
@@ -204,7 +207,29 @@ fn patched(from: &str, diff: &str) -> Option<String> {
 
 fn attributes(ad: &ClassAd, played: &Played) -> Attributes {
     let text = long::print(ad);
-    attributes_of(&taken_out(&String::from_utf8_lossy(&text), &played.local, &played.host))
+    let mut attributes =
+        attributes_of(&taken_out(&String::from_utf8_lossy(&text), &played.local, &played.host));
+    as_recorder(&mut attributes);
+    attributes
+}
+
+/// The recordings were made by root in UTC: replaces what shows the account and the time zone of whoever runs the tests.
+fn as_recorder(attributes: &mut Attributes) {
+    let number = |name: &str| attributes.get(name).and_then(|value| value.parse::<i64>().ok());
+    if let (Some(minute), Some(day), Some(now)) =
+        (number("ClockMin"), number("ClockDay"), number("MyCurrentTime"))
+    {
+        let offset = i64::from(RealWorld::new().zone(now).offset) / 60;
+        let minutes = (day * MINUTES_OF_DAY + minute - offset).rem_euclid(7 * MINUTES_OF_DAY);
+        attributes.insert("ClockMin".to_owned(), (minutes % MINUTES_OF_DAY).to_string());
+        attributes.insert("ClockDay".to_owned(), (minutes / MINUTES_OF_DAY).to_string());
+    }
+    let account = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
+    if let (Some(reason), Some(account)) = (attributes.get_mut("DrainReason"), account)
+        && *reason == format!("\"by {}\"", account.name)
+    {
+        *reason = "\"by root\"".to_owned();
+    }
 }
 
 /// How many attributes were compared, and what differs. What a machine measures of itself is compared by its kind, where ours
