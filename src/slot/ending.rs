@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use super::drain::Seen;
 use super::execution_point::ExecutionPoint;
-use super::interface::{Action, HookRun, Shutdown, VacateReason};
+use super::interface::{Action, HookRun, Notice, Shutdown, VacateReason};
 use super::single::Slot;
+use crate::classad::{Context, Expr};
 use crate::job::HoldCode;
 use crate::time::Tick;
+use crate::world::Frozen;
 
 /// How long hooks that still run are waited for at the end, in seconds.
 const LAST_HOOKS: i64 = 5;
@@ -53,6 +55,34 @@ impl ExecutionPoint {
         }
     }
 
+    /// DAEMON_SHUTDOWN_FAST and DAEMON_SHUTDOWN, which 25.14 evaluates in each ad that it sends (`DaemonCore::sendUpdates`).
+    pub(super) fn check_daemon_shutdown(&mut self) {
+        let settings = self.core.settings.clone();
+        let policy = &settings.daemon_shutdown;
+        if policy.is_unset() {
+            return;
+        }
+        let ads: Vec<_> = self.slots.values().map(|slot| slot.sent_ad(&self.core)).collect();
+        let world = Frozen { world: &*self.core.world, now: self.core.now };
+        let is_true = |expr: &Option<Expr>| {
+            let in_ad = |expr: &Expr| {
+                ads.iter().any(|ad| Context::new(&world).my(ad).eval(expr).truth() == Some(true))
+            };
+            expr.as_ref().is_some_and(in_ad)
+        };
+        let (fast, graceful) = (is_true(&policy.fast), is_true(&policy.graceful));
+        if fast {
+            self.shut_down(Shutdown::Fast, "DAEMON_SHUTDOWN_FAST is true");
+        } else if graceful {
+            self.shut_down(Shutdown::Graceful, "DAEMON_SHUTDOWN is true");
+        }
+    }
+
+    /// True if this step has changed the state of a slot, which 25.14 sends at once.
+    fn has_changed_states(&self) -> bool {
+        self.core.out.iter().any(|action| matches!(action, Action::Tell(Notice::State { .. })))
+    }
+
     pub(super) fn set_unable(&mut self, reason: Option<String>) {
         match &reason {
             Some(reason) => {
@@ -77,6 +107,9 @@ impl ExecutionPoint {
         self.look_for_drained(Seen::BehindAll);
         if let Some(reason) = self.core.fatal.take() {
             self.shut_down(Shutdown::Fast, &reason);
+        }
+        if !self.core.settings.daemon_shutdown.is_unset() && self.has_changed_states() {
+            self.check_daemon_shutdown();
         }
         let limits = self.core.settings.limits;
         if self.is_lazy() {

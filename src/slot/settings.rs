@@ -74,6 +74,8 @@ pub struct Settings {
     pub image_cache: ImageCacheSettings,
     /// Whether slots that nobody claims may run a backfill client.
     pub backfill: Option<Backfilling>,
+    /// DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST.
+    pub daemon_shutdown: DaemonShutdown,
     /// STARTD_NOCLAIM_SHUTDOWN, in seconds: when to end if no slot is claimed.
     pub noclaim_shutdown: Option<i64>,
     /// ALIVE_INTERVAL and MAX_CLAIM_ALIVES_MISSED: seconds without a word from the claimer after which an idle claim ends,
@@ -118,6 +120,22 @@ pub struct BenchmarkSettings {
     pub max_load: f64,
 }
 
+/// Expressions that end the daemon once they are true in the ad of any slot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DaemonShutdown {
+    /// DAEMON_SHUTDOWN: jobs retire first.
+    pub graceful: Option<crate::classad::Expr>,
+    /// DAEMON_SHUTDOWN_FAST: jobs are killed.
+    pub fast: Option<crate::classad::Expr>,
+}
+
+impl DaemonShutdown {
+    /// True if neither is set.
+    pub fn is_unset(&self) -> bool {
+        self.graceful.is_none() && self.fast.is_none()
+    }
+}
+
 /// Sleep as configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerSettings {
@@ -153,6 +171,13 @@ impl PowerSettings {
 pub struct Backfilling {
     /// Whether the client can never run.
     pub dead: Decided,
+}
+
+impl Settings {
+    /// True if the machine may sleep or end by itself, which is decided in polls that look at all slots.
+    pub fn may_stop_by_itself(&self) -> bool {
+        self.power.interval.is_some() || self.noclaim_shutdown.is_some() || !self.daemon_shutdown.is_unset()
+    }
 }
 
 /// When the execution point ends by itself.

@@ -53,6 +53,13 @@ pub struct SleepStates {
     pub method: Option<String>,
 }
 
+impl SleepStates {
+    /// Every state, as a simulated machine knows them.
+    pub fn all() -> Self {
+        SleepStates { supported: SleepState::ALL.iter().map(|(state, ..)| *state).collect(), method: None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -86,6 +86,7 @@ impl ExecutionPoint {
         if self.core.is_due(self.core.update_at) {
             self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
             self.evaluate_all();
+            self.check_daemon_shutdown();
         }
         if self.core.is_due(self.core.poll_at) {
             self.core.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));

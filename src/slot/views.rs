@@ -8,6 +8,7 @@ use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context};
 use crate::time::Tick;
+use crate::world::Frozen;
 
 impl ExecutionPoint {
     /// The slots with state and activity, in order.
@@ -45,6 +46,24 @@ impl ExecutionPoint {
     /// The processors that a slot was made with.
     pub fn whole_cpus(&self, key: SlotKey) -> Option<f64> {
         self.slots.get(&key).map(|slot| if key.sub == 0 { slot.plan.amounts.cpus } else { slot.amounts.cpus })
+    }
+
+    /// The first resource of which a job asks for more than the slot was made with, or `None` if the slot is large enough.
+    pub fn lacks_for(&self, key: SlotKey, job: &ClassAd) -> Option<String> {
+        let slot = self.slots.get(&key)?;
+        let whole = if key.sub == 0 { &slot.plan.amounts } else { &slot.amounts };
+        let world = Frozen { world: &*self.core.world, now: self.core.now };
+        let context = Context::new(&world).my(job).target(&slot.live);
+        let mut had = vec![
+            ("Cpus".to_owned(), whole.cpus),
+            ("Memory".to_owned(), whole.memory as f64),
+            ("Disk".to_owned(), whole.disk as f64),
+        ];
+        had.extend(whole.custom.iter().map(|custom| (custom.tag.clone(), custom.quantity)));
+        let lacks = |(tag, amount): &(String, f64)| {
+            context.real(format!("Request{tag}").as_str()).is_some_and(|wanted| wanted > *amount)
+        };
+        had.into_iter().find(lacks).map(|(tag, _)| tag)
     }
 
     /// The id string of a slot.

@@ -66,6 +66,7 @@ mod router_tools;
 mod simulate;
 mod simulate_asked;
 mod simulate_books;
+mod simulate_figures;
 mod simulate_meant;
 mod simulate_place;
 #[cfg(feature = "cli")]

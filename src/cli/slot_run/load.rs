@@ -13,7 +13,7 @@ use crate::cli::common::{ConfigOptions, Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
 use crate::runner::slot::{NoStarter, Sleeper, StarterProgram, surroundings_of};
-use crate::slot::{ConfigureError, Limits, Settings, Surroundings, configure};
+use crate::slot::{ConfigureError, Limits, Settings, SleepStates, Surroundings, configure};
 use crate::world::World;
 
 /// What a run of any verb begins with.
@@ -68,13 +68,18 @@ pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Lo
     let mut around = surroundings_of(&config, &*world);
     around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
     around.no_execute = None;
+    around.sleep = SleepStates::all();
     if let Some(disk) = machine.disk {
         (around.disk_free, around.disk_total) = (disk, disk);
     }
     let told = |error| problem_with(error, &|knob| machine.setter(knob, &cli.config));
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(told)?;
     warnings.extend(configured.warnings);
-    Ok(Loaded { config, world, around, settings: configured.settings, warnings, sleeper: None })
+    let mut settings = configured.settings;
+    // A machine that is made up can do what HIBERNATE asks for.
+    settings.power.allowed = true;
+    settings.power.unwakeable = true;
+    Ok(Loaded { config, world, around, settings, warnings, sleeper: None })
 }
 
 /// Reads the configuration and lays the slots out. Programs are killed when the time of `--timeout` is over.

@@ -48,7 +48,6 @@ fn totals(summary: &Summary) -> String {
     let jobs = &summary.jobs;
     let lost: f64 = summary.badput.values().map(|lost| lost.cpu_seconds).sum();
     let whole = summary.cpus * summary.length;
-    let waits = &summary.waits;
     let mut text = format!(
         "utilisation {}, goodput {}, badput {}\n",
         percent(summary.utilisation),
@@ -72,16 +71,32 @@ fn totals(summary: &Summary) -> String {
         thousands(jobs.held),
         thousands(jobs.dropped)
     );
-    if waits.count > 0 {
-        text += &format!(
-            "waits: mean {}, median {}, 95 of 100 up to {}, longest {}\n",
-            written(waits.mean),
-            written(waits.median),
-            written(waits.of_95_in_100),
-            written(waits.longest)
-        );
-    }
+    text += &waits(summary);
     text
+}
+
+/// The waits of jobs that have started, and how long the others have waited so far.
+fn waits(summary: &Summary) -> String {
+    let Summary { waits, jobs, longest_unstarted, .. } = summary;
+    let unstarted = written(*longest_unstarted);
+    match (waits.count, jobs.never_run) {
+        (0, 0) => String::new(),
+        (0, _) => format!("waits: no job has started; the longest has waited for {unstarted}\n"),
+        (started, never) => {
+            let more = match never {
+                0 => String::new(),
+                never => format!("; {} not started, the longest for {unstarted}", thousands(never)),
+            };
+            format!(
+                "waits of the {} started: mean {}, median {}, 95 of 100 up to {}, longest {}{more}\n",
+                thousands(started),
+                written(waits.mean),
+                written(waits.median),
+                written(waits.of_95_in_100),
+                written(waits.longest)
+            )
+        }
+    }
 }
 
 fn causes(summary: &Summary, painter: Painter) -> String {
@@ -96,41 +111,56 @@ fn causes(summary: &Summary, painter: Painter) -> String {
     format!("\n{}{}", table(&columns, rows, painter), more(left, "causes"))
 }
 
+/// Columns of the table of slot types, with what the states of each begin with; the first that fits counts.
+const STATES: [(&str, &str); 10] = [
+    (">BUSY", "Claimed/Busy"),
+    (">SUSPENDED", "Claimed/Suspended"),
+    (">RETIRING", "Claimed/Retiring"),
+    (">PREEMPTING", "Preempting"),
+    (">CLAIMED IDLE", "Claimed"),
+    (">UNCLAIMED", "Unclaimed"),
+    (">BACKFILL", "Backfill"),
+    (">OWNER", "Owner"),
+    (">DRAINED", "Drained"),
+    (">OTHER", ""),
+];
+
 fn types(summary: &Summary, painter: Painter) -> String {
-    let columns = [
-        "<SLOT TYPE",
-        ">SLOTS",
-        ">BUSY",
-        ">SUSPENDED",
-        ">RETIRING",
-        ">PREEMPTING",
-        ">CLAIMED IDLE",
-        ">UNCLAIMED",
-        ">OWNER",
-        ">DRAINED",
-    ];
-    let row = |it: &TypeTold| {
-        let part = |wanted: &str| {
-            let of = |(name, seconds): (&String, &f64)| name.starts_with(wanted).then_some(*seconds);
-            let sum: f64 = it.states.iter().filter_map(of).sum();
-            if it.seconds > 0.0 { percent(sum / it.seconds) } else { "-".to_owned() }
+    let tenths: Vec<[u64; STATES.len()]> = summary.slot_types.iter().map(tenths_of_time).collect();
+    // No slot of most scenarios is ever in another state.
+    let shown: Vec<usize> = (0..STATES.len())
+        .filter(|at| !STATES[*at].1.is_empty() || tenths.iter().any(|row| row[*at] > 0))
+        .collect();
+    let columns: Vec<&str> =
+        ["<SLOT TYPE", ">SLOTS"].into_iter().chain(shown.iter().map(|at| STATES[*at].0)).collect();
+    let row = |(it, tenths): (&TypeTold, &[u64; STATES.len()])| {
+        let mut row = vec![short(&it.name), thousands(it.slots)];
+        let part = |at: &usize| match it.seconds > 0.0 {
+            true => format!("{}.{} %", tenths[*at] / 10, tenths[*at] % 10),
+            false => "-".to_owned(),
         };
-        vec![
-            short(&it.name),
-            thousands(it.slots),
-            part("Claimed/Busy"),
-            part("Claimed/Suspended"),
-            part("Claimed/Retiring"),
-            part("Preempting"),
-            part("Claimed/Idle"),
-            part("Unclaimed"),
-            part("Owner"),
-            part("Drained"),
-        ]
+        row.extend(shown.iter().map(part));
+        row
     };
     let left = summary.slot_types.len().saturating_sub(SHOWN);
-    let rows = summary.slot_types.iter().take(SHOWN).map(row);
+    let rows = summary.slot_types.iter().zip(&tenths).take(SHOWN).map(row);
     format!("\n{}{}", table(&columns, rows, painter), more(left, "types"))
+}
+
+/// The time in the states of each column in tenths of a per cent; those with the largest remainders are rounded up, so that the sum is 1000.
+fn tenths_of_time(it: &TypeTold) -> [u64; STATES.len()] {
+    let mut exact = [0.0; STATES.len()];
+    for (state, seconds) in &it.states {
+        let column = STATES.iter().position(|(_, begin)| state.starts_with(begin));
+        exact[column.unwrap_or(STATES.len() - 1)] += seconds / it.seconds.max(f64::MIN_POSITIVE) * 1000.0;
+    }
+    let mut tenths = exact.map(|part| part as u64);
+    let mut order: Vec<usize> = (0..STATES.len()).collect();
+    let rank = |at: usize| (exact[at].fract(), exact[at]);
+    order.sort_by(|a, b| rank(*b).partial_cmp(&rank(*a)).unwrap_or(std::cmp::Ordering::Equal));
+    let left = 1000u64.saturating_sub(tenths.iter().sum()) as usize;
+    order.iter().take(left).for_each(|at| tenths[*at] += 1);
+    tenths
 }
 
 fn parts(what: &str, parts: &[PartTold], painter: Painter) -> String {

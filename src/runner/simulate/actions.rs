@@ -52,8 +52,12 @@ fn carry_out(this: &mut Simulation<'_>, host: usize, action: Action, waiting: &m
         Action::Tell(notice) => noticed(this, host, notice),
         // Nobody has changed the configuration meanwhile.
         Action::Accept { .. } | Action::GiveUp(_) | Action::Reconfigure => {}
-        // Made up machines never sleep.
-        Action::Sleep { .. } => waiting.push_back(Event::Woke { failure: None }),
+        // Its user wakes it; no condor_rooster is simulated.
+        Action::Sleep { .. } => {
+            this.hosts[host].asleep = Some(this.now.epoch());
+            let note = "a machine sleeps (HIBERNATE): its slots are Owner/Idle until an [[event]] or [[keyboard]] puts somebody at its keyboard";
+            warned(this, note.to_owned());
+        }
         Action::RunHook(call) => run_hook(this, host, call, waiting),
         // What they would print is not known; they take no time.
         Action::RunBenchmarks => waiting.push_back(Event::BenchmarksEnded),
@@ -266,7 +270,9 @@ pub(super) fn fetch_answers(this: &mut Simulation<'_>, host: usize, call: &HookC
         Verdict::Accepted => this.counting.hooks[0].accepted = accepted_before + 1,
         Verdict::Rejected(reason) => {
             this.counting.hooks[0].rejected += 1;
-            this.counting.refused(kind, &reason);
+            let slot = this.hosts[host].slots.get(&call.slot);
+            let slot_type = slot.map_or_else(|| Rc::from(""), |slot| slot.type_name.clone());
+            this.counting.refused(kind, &slot_type, &reason);
             this.mark(host, call.slot, Mark::Refused);
             let jobs = this.hosts[host].accepted.get_mut(&number);
             let at = jobs.as_ref().and_then(|jobs| jobs.iter().rposition(|(it, _)| *it == id));

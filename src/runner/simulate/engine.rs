@@ -55,14 +55,43 @@ impl Simulation<'_> {
         self.hosts.iter().flat_map(of).collect()
     }
 
-    /// Begins: the machines start.
+    /// Begins: what the scenario measures at the start is known when the machines look for the first time.
     pub fn begin(&mut self) {
+        let due = self.due_at_start();
+        for due in &due {
+            match due {
+                Due::Done(at) => self.at_machines_of(*at, Self::measure_there),
+                Due::Presence(at) => self.presence_changes(*at),
+                _ => {}
+            }
+        }
         for host in 0..self.hosts.len() {
             let measured = self.hosts[host].measured(self.now);
             self.step(host, measured);
             self.step(host, Event::Start);
             self.ask_to_be_woken(host);
         }
+        for due in due {
+            if let Due::Done(at) = due {
+                self.at_machines_of(at, Self::order_there);
+                self.repeat(at);
+            }
+        }
+    }
+
+    /// Takes the events and patterns out of the calendar that are due at the start.
+    fn due_at_start(&mut self) -> Vec<Due> {
+        let mut found = Vec::new();
+        let mut later = Vec::new();
+        while let Some(Reverse((0, due))) = self.calendar.peek().copied() {
+            self.calendar.pop();
+            match due {
+                Due::Done(_) | Due::Presence(_) => found.push(due),
+                other => later.push(Reverse((0, other))),
+            }
+        }
+        self.calendar.extend(later);
+        found
     }
 
     /// Goes on up to `until`, in microseconds since the start, or to the end; what is due at `until` itself is done only where
@@ -112,7 +141,10 @@ impl Simulation<'_> {
             Due::Hook(host, key, Fetch::Counted(turn)) => self.counted_fetch_ends(host, key, turn),
             Due::Wake(host) => {
                 let host = host as usize;
-                if self.hosts[host].wake.take_if(|wake| *wake <= self.now.monotonic_us).is_some() {
+                let is_asleep = self.hosts[host].asleep.is_some();
+                if self.hosts[host].wake.take_if(|wake| *wake <= self.now.monotonic_us).is_some()
+                    && !is_asleep
+                {
                     if self.hosts[host].machine.next_wake().is_some_and(|wake| wake <= self.now.tick()) {
                         self.step(host, Event::Tick);
                     }
@@ -140,22 +172,38 @@ impl Simulation<'_> {
     }
 
     fn done(&mut self, at: u32) {
+        self.at_machines_of(at, Self::do_there);
+        self.repeat(at);
+    }
+
+    /// Applies an event, or a part of it, to the machines that it names.
+    fn at_machines_of(&mut self, at: u32, apply: impl Fn(&mut Self, usize, usize, &Done)) {
         let scenario = self.scenario;
         let Some(done) = scenario.events.get(at as usize) else { return };
         for host in 0..self.hosts.len() {
             if !named(done.machines.as_deref(), &self.hosts[host].name) || self.hosts[host].finished {
                 continue;
             }
-            self.do_there(host, at as usize, done);
+            apply(self, host, at as usize, done);
             self.ask_to_be_woken(host);
         }
-        if let Some(every) = done.every {
+    }
+
+    /// Puts the next occurrence of an event into the calendar.
+    fn repeat(&mut self, at: u32) {
+        if let Some(every) = self.scenario.events.get(at as usize).and_then(|done| done.every) {
             let next = self.since() + ((every.0 * 1e6) as u64).max(1);
             self.calendar.push(Reverse((next, Due::Done(at))));
         }
     }
 
     fn do_there(&mut self, host: usize, at: usize, done: &Done) {
+        self.measure_there(host, at, done);
+        self.order_there(host, at, done);
+    }
+
+    /// What an event measures or publishes.
+    fn measure_there(&mut self, host: usize, at: usize, done: &Done) {
         let it = &mut self.hosts[host];
         it.disturb(self.now);
         if let Some(load) = done.load {
@@ -165,13 +213,17 @@ impl Simulation<'_> {
             it.input_at = Some(self.now.epoch() - idle.0 as i64);
         }
         if done.load.is_some() || done.idle.is_some() {
-            let measured = it.measured(self.now);
-            self.step(host, measured);
+            self.measure(host);
         }
         let plan = &self.plan.machines[self.hosts[host].plan];
         if let Some(ads) = plan.cron.get(&at) {
             self.step(host, Event::Cron(ads.clone()));
         }
+    }
+
+    /// What an event configures or asks for.
+    fn order_there(&mut self, host: usize, at: usize, _: &Done) {
+        let plan = &self.plan.machines[self.hosts[host].plan];
         if let Some(settings) = plan.reconfigured.get(&at) {
             self.hosts[host].ranks = ranks(settings);
             self.hosts[host].config = plan.configs.get(&Some(at)).copied().unwrap_or(0);
@@ -182,7 +234,26 @@ impl Simulation<'_> {
         }
     }
 
+    /// Gives a machine what is measured of it now; a sleeping one is woken by whoever sits down at it.
+    fn measure(&mut self, host: usize) {
+        let measured = self.hosts[host].measured(self.now);
+        self.step(host, measured);
+        if self.hosts[host].is_woken() {
+            self.hosts[host].asleep = None;
+            self.step(host, Event::Woke { failure: None });
+        }
+    }
+
     fn presence(&mut self, at: u32) {
+        self.presence_changes(at);
+        if let Some(host) = self.presences.get(at as usize).map(|presence| presence.host) {
+            self.measure(host);
+            self.ask_to_be_woken(host);
+        }
+    }
+
+    /// Somebody comes or leaves, or a load begins or ends.
+    fn presence_changes(&mut self, at: u32) {
         let world = self.world.clone();
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
         let Some(presence) = self.presences.get_mut(at as usize) else { return };
@@ -192,9 +263,6 @@ impl Simulation<'_> {
         if let Some(next) = presence.next(&offset) {
             self.calendar.push(Reverse((next, Due::Presence(at))));
         }
-        let measured = self.hosts[host].measured(self.now);
-        self.step(host, measured);
-        self.ask_to_be_woken(host);
     }
 
     /// Asks to be told when the machine has something to do.
@@ -215,8 +283,10 @@ impl Simulation<'_> {
             });
         }
         let parked = it.machine.take_waiting();
+        // No timer of a sleeping machine runs.
+        let is_awake = it.asleep.is_none();
         let number = u32::try_from(host).unwrap_or(0);
-        if let Some(wake) = it.machine.next_wake().map(|Tick(wake)| wake)
+        if let Some(wake) = it.machine.next_wake().map(|Tick(wake)| wake).filter(|_| is_awake)
             && it.wake.is_none_or(|asked| wake < asked)
         {
             it.wake = Some(wake);

@@ -90,6 +90,8 @@ pub(super) struct Host {
     /// When a slot changed last whose change others mind.
     pub minded: Option<u64>,
     pub finished: bool,
+    /// Since when it sleeps, in seconds since the epoch.
+    pub asleep: Option<i64>,
     pub next_pid: u32,
     /// The wake that was asked for last.
     pub wake: Option<u64>,
@@ -119,6 +121,11 @@ impl Host {
         // What slots show one another is brought up to date in polls.
         let unseen = self.minded.is_some_and(|at| at.saturating_add(self.machine.longest_poll()) >= since);
         unseen || self.disturbed.is_some_and(|at| at >= since)
+    }
+
+    /// True if it sleeps and somebody has sat down at its keyboard since.
+    pub(super) fn is_woken(&self) -> bool {
+        self.asleep.is_some_and(|since| self.present > 0 || self.input_at.is_some_and(|at| at >= since))
     }
 
     fn whole_load(&self) -> f64 {

@@ -354,6 +354,11 @@ impl MachinePlan {
         self.cron.values().map(|ads| ads.all()).collect()
     }
 
+    /// True if the machines may sleep or end by themselves, at the start or after a reconfiguration.
+    pub fn may_stop_by_itself(&self) -> bool {
+        self.settings.may_stop_by_itself() || self.reconfigured.values().any(|it| it.may_stop_by_itself())
+    }
+
     /// Whether nothing ends the machines before their time.
     pub fn limits_are_none(&self) -> bool {
         self.settings.limits == Limits::default()

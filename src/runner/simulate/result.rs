@@ -1,6 +1,7 @@
 //! The end of a simulation: what was counted becomes a summary, what was seen a picture's rows.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::fate::Place;
@@ -10,7 +11,10 @@ use super::summary::{
     Counting, NeverRun, Pair, PartTold, Summary, Transition, TypeCount, TypeTold, pair_name,
 };
 use super::timeline::Timeline;
-use crate::slot::{Asked, Event, State};
+use super::workload::Job;
+use crate::classad::ClassAd;
+use crate::slot::{Asked, Event, SlotKey, SlotKind, State};
+use crate::text::count::thousands;
 
 /// What is left when it is over.
 pub struct Played {
@@ -35,6 +39,8 @@ pub struct Silent {
     pub pair: Pair,
     /// START, where it is false without any job.
     pub start: Option<Asked>,
+    /// True if their machines sleep.
+    pub asleep: bool,
 }
 
 /// What there was to be used, all slots together.
@@ -46,6 +52,41 @@ struct Capacity {
     time: f64,
 }
 
+/// Jobs of one kind that have never started.
+struct Unstarted {
+    count: u64,
+    /// One of them.
+    one: Job,
+}
+
+/// For so many kinds of jobs the slots are searched for those that are large enough.
+const MOST_KINDS: usize = 1000;
+
+/// How a refusal begins that is for a size.
+const SIZES: &str = "WithinResourceLimits is not true";
+
+/// Slots of one type on machines of one plan and configuration.
+struct SlotGroup {
+    /// The machine and the key of one of them.
+    one: (usize, SlotKey),
+    plan: usize,
+    slot_type: u32,
+    config: usize,
+    type_name: Rc<str>,
+    /// True if they are partitionable.
+    divides: bool,
+    slots: u64,
+    /// How many run jobs at the end.
+    busy: u64,
+}
+
+impl SlotGroup {
+    fn is_large_enough(&self, simulation: &Simulation<'_>, job: &ClassAd) -> bool {
+        let (host, key) = self.one;
+        simulation.hosts[host].machine.lacks_for(key, job).is_none()
+    }
+}
+
 impl Simulation<'_> {
     /// Closes the books.
     pub fn finish(mut self) -> Played {
@@ -55,7 +96,7 @@ impl Simulation<'_> {
         self.end_runs(since);
         let hook = &mut self.counting.hooks[0];
         hook.nothing = hook.calls.saturating_sub(hook.accepted + hook.rejected + hook.bad + hook.failed);
-        let never = self.count_waiting();
+        let (never, longest_unstarted) = self.count_waiting(since);
         let ended = self.finished.clone().filter(|_| all_finished);
         let counting = &self.counting;
         let of_all = |part: f64| if capacity.time > 0.0 { part / capacity.time } else { 0.0 };
@@ -71,6 +112,7 @@ impl Simulation<'_> {
             badput: counting.causes.clone(),
             jobs: counting.all.jobs,
             waits: counting.all.waits.told(),
+            longest_unstarted,
             owners: counting.owners_told(),
             groups: self.groups_told(),
             slot_types: counting.types_told(),
@@ -104,14 +146,15 @@ impl Simulation<'_> {
                 let start = it.machine.asked(*key, "START").filter(|it| is_free && it.value == "false");
                 let place = self.place(host, *key);
                 let text = |start: &Option<Asked>| start.as_ref().map(|start| start.text.clone());
+                let asleep = it.asleep.is_some();
                 let is_same = |other: &&mut Silent| {
-                    other.pair == slot.pair
+                    (other.pair, other.asleep) == (slot.pair, asleep)
                         && text(&other.start) == text(&start)
                         && (other.place.slot_type, other.place.config) == (place.slot_type, place.config)
                 };
                 match all.iter_mut().find(is_same) {
                     Some(other) => other.slots += 1,
-                    None => all.push(Silent { slots: 1, place, pair: slot.pair, start }),
+                    None => all.push(Silent { slots: 1, place, pair: slot.pair, start, asleep }),
                 }
             }
         }
@@ -161,9 +204,10 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts the jobs that wait; returns how many of each kind have never run.
-    fn count_waiting(&mut self) -> BTreeMap<u32, u64> {
-        let mut never: BTreeMap<u32, u64> = BTreeMap::new();
+    /// Counts the jobs that wait; returns those of each kind that have never run, and the longest wait of these in seconds.
+    fn count_waiting(&mut self, since: u64) -> (BTreeMap<u32, Unstarted>, f64) {
+        let mut never: BTreeMap<u32, Unstarted> = BTreeMap::new();
+        let mut longest = 0;
         for job in self.queue.jobs() {
             let kind = self.workload.kind(job.kind);
             self.counting.each(&kind.owner, kind.group, |part| {
@@ -171,10 +215,12 @@ impl Simulation<'_> {
                 part.jobs.never_run += u64::from(job.starts == 0);
             });
             if job.starts == 0 {
-                *never.entry(job.kind).or_default() += 1;
+                longest = longest.max(since.saturating_sub(job.arrives));
+                let known = never.entry(job.kind).or_insert_with(|| Unstarted { count: 0, one: job.clone() });
+                known.count += 1;
             }
         }
-        never
+        (never, longest as f64 / 1e6)
     }
 
     fn groups_told(&self) -> Vec<PartTold> {
@@ -183,25 +229,93 @@ impl Simulation<'_> {
         groups.into_iter().map(|(group, part)| part.told(self.workload.group_name(*group))).collect()
     }
 
-    fn never_run(&self, counts: &BTreeMap<u32, u64>) -> Vec<NeverRun> {
-        let mut all: Vec<NeverRun> = counts
-            .iter()
-            .map(|(kind, count)| {
-                let of = self.workload.kind(*kind);
-                let mut reasons: Vec<(&String, &u64)> =
-                    self.counting.refusals.get(kind).into_iter().flatten().collect();
-                reasons.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
-                NeverRun {
-                    kind: *kind,
-                    jobs: self.workload.group_name(of.group),
-                    owner: of.owner.clone(),
-                    count: *count,
-                    why: reasons.into_iter().map(|(reason, _)| reason.clone()).collect(),
+    fn never_run(&self, counts: &BTreeMap<u32, Unstarted>) -> Vec<NeverRun> {
+        let types = self.slot_groups();
+        let mut counts: Vec<_> = counts.iter().collect();
+        counts.sort_by_key(|(_, unstarted)| std::cmp::Reverse(unstarted.count));
+        let told = |(at, (kind, unstarted)): (usize, (&u32, &Unstarted))| {
+            let of = self.workload.kind(*kind);
+            let large: Vec<&SlotGroup> = match at < MOST_KINDS {
+                true => {
+                    let ad = self.workload.ad(&unstarted.one);
+                    types.iter().filter(|group| group.is_large_enough(self, &ad)).collect()
                 }
-            })
-            .collect();
-        all.sort_by_key(|one| std::cmp::Reverse(one.count));
-        all
+                false => Vec::new(),
+            };
+            NeverRun {
+                kind: *kind,
+                jobs: self.workload.group_name(of.group),
+                owner: of.owner.clone(),
+                count: unstarted.count,
+                why: self.why_never(*kind, &large, &types),
+                fits: large.iter().map(|group| (group.slot_type, group.config)).collect(),
+            }
+        };
+        counts.into_iter().enumerate().map(told).collect()
+    }
+
+    /// What the slots said that are large enough; what all said if none is.
+    fn why_never(&self, kind: u32, large: &[&SlotGroup], all: &[SlotGroup]) -> Vec<String> {
+        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+        for ((slot_type, reason), count) in self.counting.refusals.get(&kind).into_iter().flatten() {
+            let is_meant = large.is_empty()
+                || large.iter().any(|group| {
+                    // What a partitionable slot lacks at the time is in use by its other jobs.
+                    group.type_name == *slot_type && !(group.divides && reason.starts_with(SIZES))
+                });
+            if is_meant {
+                *reasons.entry(reason).or_default() += count;
+            }
+        }
+        let mut sorted: Vec<_> = reasons.into_iter().collect();
+        sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        let mut why: Vec<String> = sorted.into_iter().map(|(reason, _)| reason.to_owned()).collect();
+        let busy: u64 = large.iter().map(|group| group.busy).sum();
+        if why.is_empty() && busy > 0 {
+            let fit: u64 = large.iter().map(|group| group.slots).sum();
+            let slots: u64 = all.iter().map(|group| group.slots).sum();
+            why.push(format!(
+                "{} of {} slots are large enough; {} of these run other jobs at the end",
+                thousands(fit),
+                thousands(slots),
+                thousands(busy)
+            ));
+        }
+        why
+    }
+
+    /// The slots that are not dynamic, those of one type and configuration together.
+    fn slot_groups(&self) -> Vec<SlotGroup> {
+        let mut groups: Vec<SlotGroup> = Vec::new();
+        for (host, it) in self.hosts.iter().enumerate() {
+            for (key, slot) in it.slots.iter().filter(|(key, _)| key.sub == 0) {
+                let slot_type = it.machine.type_id(*key).unwrap_or(0);
+                let divides = it.machine.kind(*key) == Some(SlotKind::Partitionable);
+                let has_parts =
+                    divides && it.slots.keys().any(|other| other.number == key.number && other.sub != 0);
+                let busy = u64::from(has_parts || it.is_running(*key));
+                let is_same = |group: &&mut SlotGroup| {
+                    (group.plan, group.slot_type, group.config) == (it.plan, slot_type, it.config)
+                };
+                match groups.iter_mut().find(is_same) {
+                    Some(group) => {
+                        group.slots += 1;
+                        group.busy += busy;
+                    }
+                    None => groups.push(SlotGroup {
+                        one: (host, *key),
+                        plan: it.plan,
+                        slot_type,
+                        config: it.config,
+                        type_name: slot.type_name.clone(),
+                        divides,
+                        slots: 1,
+                        busy,
+                    }),
+                }
+            }
+        }
+        groups
     }
 }
 

@@ -17,19 +17,28 @@ impl Played {
     /// Gives jobs that no slot was offered the reasons why none has asked, or why asking brought nothing.
     pub fn explain_silence(&mut self, origins: Origins<'_>) {
         let summary = &self.summary;
-        let mut reasons: Vec<String> =
-            self.silent.iter().take(MOST).map(|silent| reason(origins, silent, summary)).collect();
-        if reasons.is_empty() {
-            reasons.extend(match &summary.ended {
-                Some(ended) => {
-                    Some(format!("no slot was offered one: no machine is left ({})", printable(ended)))
-                }
-                None if summary.slots == 0 => Some("no slot was offered one: there is none".to_owned()),
-                None => None,
-            });
-        }
-        for never in self.summary.never_run.iter_mut().filter(|never| never.why.is_empty()) {
-            never.why.clone_from(&reasons);
+        let none = match &summary.ended {
+            Some(ended) => {
+                Some(format!("no slot was offered one: no machine is left ({})", printable(ended)))
+            }
+            None if summary.slots == 0 => Some("no slot was offered one: there is none".to_owned()),
+            None => None,
+        };
+        let reasons = |fits: &[(u32, usize)]| {
+            let is_meant = |silent: &&Silent| {
+                fits.is_empty() || fits.contains(&(silent.place.slot_type, silent.place.config))
+            };
+            let silent = self.silent.iter().filter(is_meant).take(MOST);
+            let reasons: Vec<String> = silent.map(|silent| reason(origins, silent, summary)).collect();
+            if reasons.is_empty() { none.iter().cloned().collect() } else { reasons }
+        };
+        let why: Vec<Vec<String>> = summary
+            .never_run
+            .iter()
+            .map(|never| if never.why.is_empty() { reasons(&never.fits) } else { never.why.clone() })
+            .collect();
+        for (never, why) in self.summary.never_run.iter_mut().zip(why) {
+            never.why = why;
         }
     }
 }
@@ -47,8 +56,13 @@ fn lost_calls(summary: &Summary) -> String {
 }
 
 fn reason(origins: Origins<'_>, silent: &Silent, summary: &Summary) -> String {
-    let Silent { slots, place: of, pair, start } = silent;
+    let Silent { slots, place: of, pair, start, asleep } = silent;
     let slots = if *slots == 1 { "1 slot".to_owned() } else { format!("{} slots", thousands(*slots)) };
+    if *asleep {
+        let machine =
+            if silent.slots == 1 { "is on a machine that sleeps" } else { "are on machines that sleep" };
+        return format!("no slot was offered one: {slots} {machine} at the end (HIBERNATE)");
+    }
     let Some(start) = start else {
         let are = if silent.slots == 1 { "is" } else { "are" };
         let is_free = matches!(pair.0, State::Owner | State::Unclaimed);

@@ -178,7 +178,10 @@ impl<'a> Simulation<'a> {
     fn make_hosts(&mut self) {
         let quirks = self.plan.quirks();
         for (at, plan) in self.plan.machines.iter().enumerate() {
-            let rests = !self.play.every_poll && quirks == Quirks::None && plan.limits_are_none();
+            let rests = !self.play.every_poll
+                && quirks == Quirks::None
+                && plan.limits_are_none()
+                && !plan.may_stop_by_itself();
             let mut settings = plan.settings.clone();
             // What cron jobs publish may be meant for one slot, by its name or number.
             if let Some(asked) = plan.asked.as_ref().filter(|_| rests && plan.cron.is_empty()) {
@@ -217,6 +220,7 @@ impl<'a> Simulation<'a> {
                     dependence: crate::slot::dependence(plan.asked.as_ref()),
                     minded: None,
                     finished: false,
+                    asleep: None,
                     next_pid: 1000,
                     wake: None,
                     ranks: plan.ranks,

@@ -1,6 +1,7 @@
 //! What came of a simulation, in numbers: used and lost time, waits, preemptions, jobs that never ran and why.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -16,50 +17,32 @@ pub struct Lost {
     pub cpu_seconds: f64,
 }
 
-/// How long something took: exact count, mean and extremes, the rest within a tenth.
+/// Durations of which mean, extremes and quantiles are reported. All of them are kept, so that each number is exact.
 #[derive(Clone, Debug, Default)]
 pub struct Spread {
-    count: u64,
-    sum: f64,
-    longest: f64,
-    buckets: BTreeMap<u16, u64>,
+    seconds: Vec<f64>,
 }
 
-/// Steps of a doubling.
-const STEPS: f64 = 8.0;
-
 impl Spread {
-    /// One more, in seconds.
+    /// Adds one duration, in seconds.
     pub fn add(&mut self, seconds: f64) {
-        self.count += 1;
-        self.sum += seconds;
-        self.longest = self.longest.max(seconds);
-        let bucket = ((seconds + 1.0).log2() * STEPS).clamp(0.0, 65_000.0) as u16;
-        *self.buckets.entry(bucket).or_default() += 1;
+        self.seconds.push(seconds);
     }
 
-    /// So many of all are not longer, in seconds.
-    fn quantile(&self, part: f64) -> f64 {
-        let mut left = (self.count as f64 * part).ceil().max(1.0) as u64;
-        for (bucket, count) in &self.buckets {
-            if left <= *count {
-                let (from, to) = (f64::from(*bucket), f64::from(*bucket) + 1.0);
-                let middle = ((2f64.powf(from / STEPS) - 1.0) + (2f64.powf(to / STEPS) - 1.0)) / 2.0;
-                return if *bucket == 0 { 0.0 } else { middle.min(self.longest) };
-            }
-            left -= count;
-        }
-        self.longest
-    }
-
-    /// As it is written.
+    /// Returns the numbers that are reported.
     pub fn told(&self) -> Waits {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let count = sorted.len();
+        // The smallest duration that so many per cent of all do not exceed; without rounding errors of a product.
+        let not_exceeded_by =
+            |percent: usize| sorted.get((count * percent).div_ceil(100).max(1) - 1).copied().unwrap_or(0.0);
         Waits {
-            count: self.count,
-            mean: if self.count == 0 { 0.0 } else { self.sum / self.count as f64 },
-            median: self.quantile(0.5),
-            of_95_in_100: self.quantile(0.95),
-            longest: self.longest,
+            count: count as u64,
+            mean: if count == 0 { 0.0 } else { self.seconds.iter().sum::<f64>() / count as f64 },
+            median: not_exceeded_by(50),
+            of_95_in_100: not_exceeded_by(95),
+            longest: sorted.last().copied().unwrap_or(0.0),
         }
     }
 }
@@ -183,8 +166,11 @@ pub struct NeverRun {
     pub owner: String,
     /// How many.
     pub count: u64,
-    /// What slots said, the most frequent first; empty where no slot was offered one.
+    /// What slots said that are large enough, the most frequent first; empty where no slot was offered one.
     pub why: Vec<String>,
+    /// Types of the slots that are large enough, with the configurations of their machines.
+    #[serde(skip)]
+    pub fits: Vec<(u32, usize)>,
 }
 
 /// A transition and how often it happened.
@@ -221,8 +207,10 @@ pub struct Summary {
     pub badput: BTreeMap<String, Lost>,
     /// Jobs.
     pub jobs: JobCounts,
-    /// Waits for the first start.
+    /// Waits for the first start, of the jobs that have started.
     pub waits: Waits,
+    /// How long the first of the jobs that have never started has waited, in seconds; 0 if all have started.
+    pub longest_unstarted: f64,
     /// By owner.
     pub owners: Vec<PartTold>,
     /// By group of jobs.
@@ -275,8 +263,8 @@ pub struct Counting {
     pub types: BTreeMap<String, TypeCount>,
     /// Hooks, in the order FETCH_WORK, REPLY_FETCH, EVICT_CLAIM.
     pub hooks: [HookCounts; 3],
-    /// By kind of job: what slots said.
-    pub refusals: FxHashMap<u32, BTreeMap<String, u64>>,
+    /// By kind of job: what slots of each type said.
+    pub refusals: FxHashMap<u32, BTreeMap<(Rc<str>, String), u64>>,
     /// What the machines warned of.
     pub warnings: BTreeMap<String, u64>,
     /// Processor seconds in which a job ran.
@@ -310,13 +298,12 @@ impl Counting {
         with(self.groups.entry(group).or_default());
     }
 
-    /// A slot has refused a job of this kind.
-    pub fn refused(&mut self, kind: u32, reason: &str) {
+    /// Counts that a slot of the type has refused a job of this kind.
+    pub fn refused(&mut self, kind: u32, slot_type: &Rc<str>, reason: &str) {
         let reasons = self.refusals.entry(kind).or_default();
-        if let Some(count) = reasons.get_mut(reason) {
-            *count += 1;
-        } else if reasons.len() < REASONS {
-            reasons.insert(reason.to_owned(), 1);
+        let refusal = (slot_type.clone(), reason.to_owned());
+        if reasons.len() < REASONS || reasons.contains_key(&refusal) {
+            *reasons.entry(refusal).or_default() += 1;
         }
     }
 
@@ -351,13 +338,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_within_a_tenth() {
+    fn quantiles_are_exact() {
         let mut spread = Spread::default();
-        (1..=1000).for_each(|number| spread.add(f64::from(number)));
+        (1..=1000).rev().for_each(|number| spread.add(f64::from(number)));
         let told = spread.told();
         assert_eq!((told.count, told.longest, told.mean), (1000, 1000.0, 500.5));
-        assert!((told.median / 500.0 - 1.0).abs() < 0.1, "{}", told.median);
-        assert!((told.of_95_in_100 / 950.0 - 1.0).abs() < 0.1, "{}", told.of_95_in_100);
+        assert_eq!((told.median, told.of_95_in_100), (500.0, 950.0));
         assert_eq!(Spread::default().told(), Waits::default());
     }
 }

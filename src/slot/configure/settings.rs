@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::slot::layout::LaidOut;
 use crate::slot::settings::{
-    Backfilling, CronSettings, ImageCacheSettings, Limits, PowerSettings, Settings, SlotHooks, SlotKind,
-    SlotPlan,
+    Backfilling, CronSettings, DaemonShutdown, ImageCacheSettings, Limits, PowerSettings, Settings,
+    SlotHooks, SlotKind, SlotPlan,
 };
 use crate::world::{Adapter, World};
 
@@ -130,6 +130,7 @@ fn of_knobs(
         benchmarks: cron::benchmarks(global, world),
         image_cache: image_cache(global),
         backfill: made.backfill,
+        daemon_shutdown: daemon_shutdown(global),
         noclaim_shutdown: Some(global.int("STARTD_NOCLAIM_SHUTDOWN", 0)).filter(|limit| *limit > 0),
         claim_lease: global
             .int("ALIVE_INTERVAL", 300)
@@ -172,6 +173,14 @@ fn power(global: &Knobs<'_>, slots: &[SlotPlan], around: &Surroundings, ends: &L
         unwakeable: global.boolean("HIBERNATION_OVERRIDE_WOL", false),
         allowed: ends.hibernates,
         states: around.sleep.clone(),
+    }
+}
+
+/// The knobs, or else the attributes of these names (`DaemonCore::evalExpr`).
+fn daemon_shutdown(global: &Knobs<'_>) -> DaemonShutdown {
+    DaemonShutdown {
+        graceful: global.expr("DAEMON_SHUTDOWN").or_else(|| global.expr("DaemonShutdown")),
+        fast: global.expr("DAEMON_SHUTDOWN_FAST").or_else(|| global.expr("DaemonShutdownFast")),
     }
 }
 
