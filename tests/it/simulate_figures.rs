@@ -41,7 +41,7 @@ fn five_minutes_more_of_waiting_are_not_the_same() {
 #[test]
 fn waits_are_those_of_the_events() {
     let place = Place::new(CONFIG);
-    let scenario = "length = '1d'\n[[jobs]]\ncount = 40\nevery = '10m'\nruns = 'uniform 5m..45m'\n";
+    let scenario = "length = '1d'\n[[jobs]]\ncount = 40\nevery = '10m'\nruns = 'uniform 5m 45m'\n";
     let summary = place.summary(scenario, &[]);
     let (status, events, _) = place.run(&["simulate", "s.toml", "--events", "--jsonl"]);
     assert_eq!(status, 0);
@@ -162,7 +162,8 @@ fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
 
     // A partitionable slot is large enough though its other jobs leave too little of it.
     let divided = Place::new(&SIZES.replace("2_PARTITIONABLE = False", "2_PARTITIONABLE = True"));
-    let never = report(&divided, jobs, &[]);
+    let asked = format!("{jobs}cpus = 1\nad = \"RequestDisk = 1\"\n");
+    let never = report(&divided, &asked, &[]);
     let never = line(&never, "never ran: 4 ");
     assert!(
         never.ends_with(": 2 of 4 slots are large enough; 2 of these run other jobs at the end"),

@@ -255,7 +255,9 @@ fn jobs_that_no_slot_asks_for_are_told_why() {
     let (_, told, _) =
         place.play("length = '1h'\n[[jobs]]\ncount = 2\nruns = '2h'\n[[jobs]]\nname = 'last'\n", &[]);
     assert!(
-        told.contains("never ran: 1 of last: no slot was offered one: 2 slots are Claimed/Busy at the end"),
+        told.contains(
+            "never ran: 1 of last: 2 of 2 slots are large enough; 2 of these run other jobs at the end"
+        ),
         "{told}"
     );
 }
