@@ -144,6 +144,18 @@ quirks! {
         "timers end with their second: up to a second early or late, all of a second together", "s05, s14, s33; timer_manager.cpp";
     FetchDelayLowBits, "fetch-delay-low-bits",
         "of FetchWorkDelay the lower 32 bits count: 3,000,000,000 seconds are none", "Resource.cpp evalNextFetchWorkDelay";
+    NumSlotsPartitionable, "num-slots-partitionable",
+        "NUM_SLOTS alone makes partitionable slots, each with a part of the processors", "slot_builder.cpp initTypes";
+    CpuBusyTimeMissing, "cpu-busy-time-missing",
+        "CpuBusyTime and CpuIsBusy are in no slot ad, so that a policy that reads them is undefined", "Resource.cpp publish_evaluated";
+    VacatingPastLimit, "vacating-past-limit",
+        "a job that takes longer than MachineMaxVacateTime is killed, but its slot stays in Vacating", "Resource.cpp, claim.cpp";
+    BusyLeaseRenewed, "busy-lease-renewed",
+        "the lease of a claim does not end while its job runs, though nobody renews it", "claim.cpp startLeaseTimer";
+    FetchedUsageUnseen, "fetched-usage-unseen",
+        "the slot ad of a fetched job never has MemoryUsage and ResidentSetSize: its starter does not report to the startd", "s01 to s22; JICShadow::updateStartd";
+    CronConfigValUnread, "cron-config-val-unread",
+        "STARTD_CRON_CONFIG_VAL and its sisters are not read: cron jobs do not get them", "condor_cron_job_mgr.cpp";
     HibernatePause, "hibernate-pause",
         "a sleep state that the machine has not ends all jobs and stops the execution point for 10 s", "p85; ResMgr.cpp checkHibernate";
     DrainExprDropped, "drain-expr-dropped",

@@ -176,6 +176,8 @@ pub struct CronJob {
     pub metrics: Vec<Metric>,
     /// CONFIG_VAL_PROG, handed on in the environment.
     pub config_val: BString,
+    /// STARTD_CRON_CONFIG_VAL and its sisters, handed on in the environment by that name; 25.14 does not read it.
+    pub manager_config_val: BString,
     /// Odd things in its configuration.
     pub warnings: Vec<String>,
 }
@@ -240,12 +242,24 @@ impl CronJob {
             job.read_metrics(&own.get("METRICS").unwrap_or_default());
         }
         job.config_val = own.get("CONFIG_VAL_PROG").unwrap_or_default();
+        job.read_manager_config_val((manager, knobs), quirks);
         if let Some(text) = own.get("CONDITION") {
             let condition =
                 Expr::parse(&text).map_err(|error| own.skipped("CONDITION", &error.to_string()))?;
             job.condition = Some(condition);
         }
         Ok(job)
+    }
+
+    /// What the manual says of `STARTD_CRON_CONFIG_VAL`.
+    fn read_manager_config_val(&mut self, (manager, knobs): (CronManager, &dyn Knobs), quirks: Quirks) {
+        let knob = format!("{}_CONFIG_VAL", manager.prefix());
+        let Some(value) = knobs.get(knob.as_bytes()).filter(|value| !value.is_empty()) else { return };
+        let quirk = Quirk::CronConfigValUnread;
+        if !quirks.has(quirk) {
+            self.manager_config_val = value;
+            self.warnings.push(format!("{knob} is passed to cron jobs; {}", quirk.told()));
+        }
     }
 
     /// When it runs: MODE and PERIOD.

@@ -272,6 +272,10 @@ impl CronRunner {
                 environment.variables.set(format!("{name}_CONFIG_VAL"), job.config_val.clone());
             }
         }
+        if !job.manager_config_val.is_empty() {
+            let name = format!("{}_CONFIG_VAL", manager.prefix());
+            environment.variables.set(name, job.manager_config_val.clone());
+        }
         let spawning = Spawning::of(*quirks);
         let directory = match job.directory.is_empty() {
             true => directory.clone(),

@@ -16,6 +16,7 @@ use super::state::{Activity, State};
 use super::unfit::Unfit;
 use crate::classad::ClassAd;
 use crate::job::HoldCode;
+use crate::quirks::Quirk;
 use crate::world::Frozen;
 
 /// Claims are refused when draining ends within so many seconds.
@@ -137,8 +138,13 @@ impl ExecutionPoint {
 
 impl Slot {
     /// What a starter tells of its job (`Claim::receiveJobClassAdUpdate`).
-    pub(super) fn update_job(&mut self, changes: &ClassAd) {
-        if let Some(job) = self.current.as_mut().and_then(|claim| claim.job.as_mut()) {
+    pub(super) fn update_job(&mut self, core: &mut Core, changes: &ClassAd) {
+        let Some(claim) = &mut self.current else { return };
+        // The manual's own PREEMPT asks for MemoryUsage.
+        if claim.kind == Kind::Fetched && core.has_silently(Quirk::FetchedUsageUnseen) {
+            return;
+        }
+        if let Some(job) = &mut claim.job {
             job.update(changes);
         }
     }

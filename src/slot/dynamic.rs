@@ -212,7 +212,22 @@ impl ExecutionPoint {
             top.refresh(core);
         }
         core.slot_count += 1;
+        self.refresh_carved(child_key);
         Ok(child_key)
+    }
+
+    /// What a new dynamic slot and its parent have once both are known (`ResMgr::compute_and_refresh`), whether or not a poll comes
+    /// before its job ends.
+    fn refresh_carved(&mut self, child: SlotKey) {
+        self.collect_shared();
+        let ExecutionPoint { core, slots, .. } = self;
+        for key in [SlotKey::of(child.number), child] {
+            let Some(slot) = slots.get_mut(&key) else { continue };
+            slot.take_shared(core);
+            if slot.splittable && core.wants.claim {
+                slot.live.set("IsSplittable", true);
+            }
+        }
     }
 
     /// Carves a dynamic slot for a claim, which has to take the job.

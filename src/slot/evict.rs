@@ -181,8 +181,12 @@ impl Slot {
         match starter.ending {
             Ending::Soft { until } if until <= core.now.tick() => {
                 core.warn(Some(self.key), "the job's vacate time is over: it is killed");
-                // The slot stays in Vacating.
-                self.hard_kill(core, reason);
+                let vacates = (self.state, self.activity) == (State::Preempting, Activity::Vacating);
+                if vacates && !core.has(Quirk::VacatingPastLimit, self.key) {
+                    self.change(core, State::Preempting, Activity::Killing, "the vacate time is over");
+                } else {
+                    self.hard_kill(core, reason);
+                }
             }
             Ending::Hard { until } if until <= core.now.tick() => {
                 starter.ending = Ending::Hard { until: core.now.tick().plus(timeout) };

@@ -183,7 +183,7 @@ impl ExecutionPoint {
             }
             Event::FinalUpdate { starter } => self.with_starter(starter, Self::final_update),
             Event::JobUpdate { starter, ad } => {
-                self.with_starter(starter, |slot, _| slot.update_job(&ad));
+                self.with_starter(starter, |slot, core| slot.update_job(core, &ad));
             }
             Event::Command { slot, command } => self.command(&slot, command),
             Event::Measured(measured) => {

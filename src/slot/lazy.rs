@@ -50,7 +50,10 @@ impl ExecutionPoint {
     /// made. `fetch` is how long each FETCH_WORK takes; without either, and where the policy never rests, every poll is made.
     pub fn look_only_at_changes(&mut self, asked: &Option<Names>, fetch: Option<Duration>) {
         let settings = self.core.settings.clone();
-        let Some(asked) = asked.as_ref().filter(|_| !settings.may_stop_by_itself()) else { return };
+        let Some(asked) = asked.as_ref().filter(|_| !settings.may_stop_by_itself() && !settings.cpu_busy)
+        else {
+            return;
+        };
         let Some(wants) = Wants::of(asked, &settings.job_attributes) else { return };
         if !settings.slot_attributes.is_empty() || !settings.rollup_attributes.is_empty() {
             return;

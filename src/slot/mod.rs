@@ -83,7 +83,7 @@ pub use interface::{
     StarterCall, StarterId, StarterSignal, VacateReason, job_id,
 };
 pub use internal_ad::internal_ad;
-pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};
+pub use layout::{FailureMode, LaidOut, Layout, SlotType, Volume, Volumes, bind, lay_out};
 pub use recovery::{Record, note, recover};
 pub use resources::{Amounts, Custom};
 pub use settings::{

@@ -52,6 +52,8 @@ pub struct Settings {
     pub rollup: bool,
     /// STARTD_PARTITIONABLE_SLOT_ATTRS: listed beside the built-in ones.
     pub rollup_attributes: Vec<AttrName>,
+    /// True if slots publish CpuBusyTime and CpuIsBusy: some expression reads them.
+    pub cpu_busy: bool,
     /// SLOTS_CONNECTED_TO_KEYBOARD.
     pub keyboard_slots: u32,
     /// SLOTS_CONNECTED_TO_CONSOLE.
@@ -295,6 +297,8 @@ pub struct SlotHooks {
     pub keyword: String,
     /// FETCH_WORK.
     pub fetch: Option<PathBuf>,
+    /// Why the configured FETCH_WORK cannot be used, if it cannot.
+    pub fetch_refused: Option<String>,
     /// REPLY_FETCH.
     pub reply: Option<PathBuf>,
     /// EVICT_CLAIM.

@@ -95,6 +95,8 @@ pub(super) struct Slot {
     pub rest: Rest,
     /// The last change, on the clock that never jumps.
     pub changed_at: u64,
+    /// Since when CpuBusy has been true, in epoch seconds, where that is published.
+    pub cpu_busy_since: Option<i64>,
     /// When the timer of its fetches was set or looked at, on the clock that never jumps.
     pub fetch_seen: u64,
 
@@ -153,6 +155,7 @@ impl Slot {
             rest: Rest::default(),
             changed_at: core.now.monotonic_us,
             fetch_seen: 0,
+            cpu_busy_since: None,
             owner_load: 0.0,
             load: Default::default(),
             children: (0, core.now.epoch()),
@@ -209,6 +212,18 @@ impl Slot {
         self.publish_dynamic(core, &mut ad, true, retirement);
         self.live = ad;
         self.has_constants = has_constants;
+        if core.settings.cpu_busy {
+            self.publish_cpu_busy(core);
+        }
+    }
+
+    /// CpuIsBusy, and how long it has been so in CpuBusyTime.
+    fn publish_cpu_busy(&mut self, core: &Core) {
+        let busy = self.look(core, None, |context| context.boolean("CpuBusy")) == Some(true);
+        let since = self.cpu_busy_since.filter(|_| busy).or(busy.then_some(core.current_time));
+        self.cpu_busy_since = since;
+        self.live.set("CpuIsBusy", busy);
+        self.live.set("CpuBusyTime", since.map_or(0, |since| core.current_time - since));
     }
 
     /// Whether parts of its ad are never different, once they are there: nothing overrides or takes them away.

@@ -33,6 +33,9 @@ impl Slot {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
         }
+        for name in ["CpuIsBusy", "CpuBusyTime"].into_iter().filter(|_| core.settings.cpu_busy) {
+            self.live.get(name).into_iter().for_each(|value| ad.insert(name, value));
+        }
         for (name, expr) in &core.shared_attributes {
             ad.insert(name, expr.clone());
         }

@@ -106,8 +106,11 @@ impl ExecutionPoint {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             slot.ending_due(&mut self.core);
             if slot.current.as_ref().is_some_and(|claim| due(claim.lease_ends)) {
-                if let Some(claim) = &mut slot.current {
-                    claim.lease_ends = None;
+                let Some(claim) = &mut slot.current else { continue };
+                claim.lease_ends = None;
+                let busy = claim.busy_lease(self.core.quirks()).filter(|_| claim.is_active());
+                if let Some(renewed) = busy {
+                    self.core.told(renewed, key);
                 }
                 slot.kill_claim(&mut self.core, None, "the claim's lease is over");
             }

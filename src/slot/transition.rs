@@ -321,6 +321,8 @@ impl Slot {
             } else {
                 claim.lease_ends = claim.idle_lease_end(core.now, core.quirks());
             }
+        } else if claim.busy_lease(core.quirks()).is_some_and(|renewed| !renewed.as_reference) {
+            claim.lease_ends = Some(core.after(claim.lease));
         }
     }
 

@@ -74,6 +74,7 @@ mod slot_ads;
 mod slot_backfill;
 mod slot_claims;
 #[cfg(feature = "cli")]
+mod slot_ends;
 mod slot_explain;
 mod slot_gpus;
 #[cfg(feature = "cli")]
@@ -83,6 +84,7 @@ mod slot_looks;
 mod slot_odd_values;
 #[cfg(feature = "cli")]
 mod slot_plan;
+mod slot_promises;
 mod slot_property;
 #[cfg(feature = "cli")]
 mod slot_run;

@@ -135,3 +135,68 @@ fn a_fetch_hook_is_judged_by_the_slots_of_its_configuration() {
     }
     assert!(taken > 5 && refused > 5, "{taken} taken, {refused} refused");
 }
+
+/// Two slots, the second with a directory of its own.
+fn two_slots(own: &str, disk: &str) -> Point {
+    Point::new()
+        .knob("NUM_SLOTS_TYPE_1 = 2")
+        .knob(&format!("SLOT_TYPE_1 = cpus=1,mem=50%,disk={disk}"))
+        .knob(&format!("SLOT2_EXECUTE = {own}"))
+        .arguments([])
+}
+
+/// An attribute of a slot that `ads` prints.
+fn of_slot(ads: &str, slot: &str, name: &str) -> String {
+    let ad = ads
+        .split("\n\n")
+        .find(|ad| ad.contains(&format!("Name = \"{slot}@")))
+        .unwrap_or_else(|| panic!("{ads}"));
+    let begin = format!("{name} = ");
+    let line = ad.lines().find_map(|line| line.strip_prefix(&begin));
+    line.unwrap_or_else(|| panic!("no {name}: {ad}")).to_owned()
+}
+
+/// Seen on 32d2e18: `1 of 2 slots are made: Not enough Disk`.
+#[test]
+fn a_slot_shares_the_disk_of_its_own_execute_directory() {
+    use std::os::unix::fs::MetadataExt;
+    let device = |path: &std::path::Path| std::fs::metadata(path).map(|it| it.dev()).ok();
+    let point = two_slots("/dev/shm", "100%");
+    let other = device(std::path::Path::new("/dev/shm"));
+    if other.is_none() || other == device(&point.path("execute")) {
+        println!("skipped: /dev/shm is no file system of its own");
+        return;
+    }
+    let (_, ads, err) = run(&point, &["ads"], "");
+    assert!(!err.contains("Not enough Disk"), "{err}");
+    let volumes = ["slot1", "slot2"].map(|slot| of_slot(&ads, slot, "ExecuteVolume"));
+    assert_ne!(volumes[0], volumes[1], "{ads}");
+    assert_eq!(volumes[1], format!("\"{}\"", other.unwrap()));
+    for slot in ["slot1", "slot2"] {
+        assert_eq!(of_slot(&ads, slot, "TotalDisk"), of_slot(&ads, slot, "Disk"), "{ads}");
+    }
+    // What is on one disk is shared as before.
+    let (_, _, err) = run(&two_slots("$(CONFIG_ROOT)/log", "100%"), &["ads"], "");
+    assert!(err.contains("1 of 2 slots are made: Not enough Disk"), "{err}");
+    // DISK stands for the disk of all slots.
+    let (_, ads, _) = run(&two_slots("/dev/shm", "25%").knob("DISK = 4000000"), &["ads"], "");
+    assert_eq!(of_slot(&ads, "slot2", "Disk"), "1000000");
+    assert_eq!(of_slot(&ads, "slot2", "TotalDisk"), "2000000");
+}
+
+/// Seen on 32d2e18: the slot looks good, and each job that it takes is lost.
+#[test]
+fn a_slot_whose_execute_directory_is_missing_is_broken() {
+    let point = two_slots("/no/such/place", "25%");
+    let (_, ads, err) = run(&point, &["ads"], "");
+    let reason = "Error accessing execute directory /no/such/place specified in the configuration setting SLOT2_EXECUTE: \
+                  (errno=2) No such file or directory";
+    assert_eq!(of_slot(&ads, "slot2", "SlotBrokenCode"), "3");
+    assert_eq!(of_slot(&ads, "slot2", "SlotBrokenReason"), format!("\"{reason}\""));
+    assert_eq!(of_slot(&ads, "slot2", "Cpus"), "0");
+    assert!(
+        !ads.split("\n\n").any(|ad| ad.contains("Name = \"slot1@") && ad.contains("SlotBrokenCode")),
+        "{ads}"
+    );
+    assert!(err.contains(&format!("slot 2 cannot be used: {reason}; make that directory")), "{err}");
+}

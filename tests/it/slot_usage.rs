@@ -50,3 +50,27 @@ fn a_slot_tells_what_docker_s_images_of_jobs_take() {
 fn a_slot_sees_what_its_starter_tells_of_the_job() {
     suspends("ResidentSetSize > 0 && MemoryUsage >= 1");
 }
+
+/// The recordings s01 to s22: a fetched job's starter does not report to the startd of 25.14. On 32d2e18 8 of 18 differed by it.
+#[test]
+fn with_the_quirks_of_the_reference_a_slot_does_not_see_it() {
+    let lines = [
+        "WANT_SUSPEND = True",
+        "CONTINUE = False",
+        "PREEMPT = False",
+        "SUSPEND = ResidentSetSize > 0 || MemoryUsage >= 0",
+        "POLLING_INTERVAL = 1",
+        "UPDATE_INTERVAL = 1",
+        "STARTER_INITIAL_UPDATE_INTERVAL = 1",
+        "STARTER_UPDATE_INTERVAL = 1",
+    ];
+    let mut point = lines.into_iter().fold(Point::new(), |point, line| point.knob(line));
+    point = point.knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")));
+    point = point.job("sleeps", &BUSY.replace("while :; do :; done", "sleep 4"));
+    let words = ["--max-jobs", "1", "--timeout", "60", "--quirks", "reference"];
+    point.arguments = words.map(str::to_owned).to_vec();
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "state"), ("activity", "Busy")]), 1, "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "state"), ("activity", "Suspended")]), 0, "{}", run.stderr);
+}

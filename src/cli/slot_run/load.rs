@@ -68,6 +68,7 @@ pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Lo
     let mut around = surroundings_of(&config, &*world);
     around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
     around.no_execute = None;
+    around.own_volumes.clear();
     around.sleep = SleepStates::all();
     if let Some(disk) = machine.disk {
         (around.disk_free, around.disk_total) = (disk, disk);

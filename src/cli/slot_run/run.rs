@@ -1,5 +1,6 @@
 //! The run itself: accounts, directories, the starter, then the live loop.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -23,7 +24,7 @@ use crate::runner::slot::{
     hook_account, journal_error, lease, make_state_directory, odd_settings, run as run_live, state_directory,
 };
 use crate::runner::starter::Cleaner;
-use crate::slot::{ExecutionPoint, Surroundings, configure};
+use crate::slot::{ExecutionPoint, Settings, Surroundings, configure};
 use crate::starter::container::ContainerKnobs;
 use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
@@ -44,21 +45,57 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         .complaining(standard_error())
         .looking(cli.lines.look(cli.output.color));
     let mut failed = false;
-    let status = loop {
-        let outcome = run_once(cli, session, &mut events)?;
+    let (status, unfetched) = loop {
+        let (outcome, refused) = run_once(cli, session, &mut events)?;
         failed |= outcome.failed > 0;
         if outcome.timed_out {
-            break Status::TimedOut;
+            break (Status::TimedOut, None);
         }
         if !outcome.restarts {
-            break if failed { Status::No } else { Status::Done };
+            let status = if failed { Status::No } else { Status::Done };
+            break (status, why_unfetched(cli, &outcome, &refused));
         }
     };
-    Ok(with_events(events, status))
+    match (with_events(events, status), unfetched) {
+        (Status::Done | Status::No, Some(reason)) => Err(Problem::new(Status::No, reason).into()),
+        (status, _) => Ok(status),
+    }
 }
 
-/// From its configuration to its end: a drain may ask for another one after it.
-fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::Result<Outcome> {
+/// Why work may be left though the run has ended because there was no more; `refused` are hooks that could not be used.
+fn why_unfetched(cli: &Cli, outcome: &Outcome, refused: &BTreeMap<String, String>) -> Option<String> {
+    let ends_without_work = cli.run.once || cli.run.idle_exit.is_some();
+    if !ends_without_work || outcome.signal.is_some() {
+        return None;
+    }
+    if let Some(reason) = &outcome.unable {
+        return Some(format!("work may be left: no starter could run a job: {reason}"));
+    }
+    let mut slots = outcome.uncalled.iter().chain(refused);
+    let (slot, reason) = slots.next()?;
+    let more = match slots.count() {
+        0 => String::new(),
+        1 => " (1 more slot as well)".to_owned(),
+        more => format!(" ({more} more slots as well)"),
+    };
+    Some(format!("work may be left: {slot} could not call FETCH_WORK: {reason}{more}"))
+}
+
+/// The FETCH_WORK hooks that are configured and cannot be used, by slot.
+fn refused_hooks(settings: &Settings) -> BTreeMap<String, String> {
+    let refused = settings.slots.iter().filter_map(|slot| {
+        let reason = slot.hooks.as_ref()?.fetch_refused.clone()?;
+        Some((slot.id.clone(), reason))
+    });
+    refused.collect()
+}
+
+/// From its configuration to its end: a drain may ask for another one after it. Returned are the hooks that could not be used, too.
+fn run_once(
+    cli: &Cli,
+    session: &Session,
+    events: &mut EventStream,
+) -> anyhow::Result<(Outcome, BTreeMap<String, String>)> {
     let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load(cli)?;
     let quirks = cli.quirks.quirks;
     let view = config.view(&*world);
@@ -109,10 +146,11 @@ fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::R
         world: world.clone(),
         private: private.path().to_owned(),
     };
+    let refused = refused_hooks(&settings);
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
     let outcome = run_live(machine, options, Measure::new(InputDevices::read(&view)), events);
     drop(private);
-    outcome.map_err(problem)
+    outcome.map(|outcome| (outcome, refused)).map_err(problem)
 }
 
 /// What is looked at now and before each job: that starters can read their configuration, and have room.

@@ -338,6 +338,20 @@ fn written_at<'a>(
     None
 }
 
+/// A word of CGROUP_MEMORY_LIMIT_POLICY that is not `hard`, `custom` or `none` limits nothing, `soft` of older manuals included.
+fn memory_policy(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    let is_it = caseless::eq(bare_name(&entry.name), b"CGROUP_MEMORY_LIMIT_POLICY");
+    let Ok(Some(setting)) = subject.view.string(&entry.name.to_str_lossy()) else { return };
+    let word = setting.value.trim().as_bstr();
+    if !is_it || word.is_empty() || ["hard", "custom", "none"].iter().any(|known| word == known) {
+        return;
+    }
+    let message = format!("{}: '{word}' means no limit of memory", entry.name);
+    let fix = "the words are hard, custom and none";
+    let place = (0, entry.current.raw.len());
+    findings.push(subject.finding("bad-value", &entry.current, Some(place), message, Some(fix.to_owned())));
+}
+
 /// Numbers and truth values of the table.
 fn typed(subject: &Subject<'_>, entry: &Entry, kind: ParameterType, findings: &mut Vec<Finding>) {
     if has_dead_reference(&entry.current.raw) {
@@ -351,6 +365,7 @@ fn typed(subject: &Subject<'_>, entry: &Entry, kind: ParameterType, findings: &m
         ParameterType::String | ParameterType::Path => subject.view.string(&name).map(drop),
     };
     let Err(error) = result else {
+        memory_policy(subject, entry, findings);
         return;
     };
     if error.origin.as_ref().is_none_or(|origin| !caseless::eq(&origin.name, &entry.name)) {

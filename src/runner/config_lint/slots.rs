@@ -1,6 +1,6 @@
 //! The shares of slot types.
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::lint::{Finding, Subject};
 use crate::config::macro_set::Entry;
@@ -73,6 +73,11 @@ fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findin
         let message = format!("the machine has no resource {name}: this share is ignored");
         tell(part(&span), message, Some(resource_meant(&name, tags)));
     }
+    let is_own_disk = |name: &BStr| {
+        let upper = name.to_ascii_uppercase();
+        upper.starts_with(b"SLOT") && upper.ends_with(b"_EXECUTE")
+    };
+    let has_own_disks = subject.view.names().any(is_own_disk);
     let count = subject.view.int(&format!("NUM_SLOTS_TYPE_{id}")).ok().flatten();
     let count = count.map_or(1, |setting| setting.value).max(1);
     for span in Shares::items(text) {
@@ -87,7 +92,7 @@ fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findin
                 tell(place, format!("{}: {error}; no slot of the type is made", entry.name), fix);
             }
             Ok(shares) => {
-                let Some((what, percent)) = too_much(&shares, count) else {
+                let Some((what, percent)) = too_much(&shares, count, has_own_disks) else {
                     continue;
                 };
                 let times = if count > 1 { format!(" for {count} slots") } else { String::new() };
@@ -102,11 +107,13 @@ fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findin
 }
 
 /// The resource of which the slots of a type take more than everything, and how much.
-fn too_much(shares: &Shares, count: i64) -> Option<(BString, f64)> {
+fn too_much(shares: &Shares, count: i64, has_own_disks: bool) -> Option<(BString, f64)> {
     let named =
         [("cpus", shares.cpus), ("memory", shares.memory), ("swap", shares.swap), ("disk", shares.disk)];
     let custom = shares.custom.iter().map(|custom| (custom.tag.as_str(), custom.share));
-    named.into_iter().chain(custom).find_map(|(what, share)| match share {
+    // Each partition of SLOT<N>_EXECUTE is shared out by itself.
+    let named = named.into_iter().filter(|(what, _)| !(has_own_disks && *what == "disk"));
+    named.chain(custom).find_map(|(what, share)| match share {
         // `33.4%` for three is rounded down, not refused.
         Share::Fraction(part) if part * count as f64 > 1.005 => {
             Some((what.into(), part * count as f64 * 100.0))

@@ -63,6 +63,7 @@ impl Setup {
         warning.iter().for_each(|warning| warn(warning));
         // No job is run here.
         around.no_execute = None;
+        around.own_volumes.values_mut().for_each(|volume| volume.missing = None);
         match slot::configure(config, world, &around, self.quirks, Limits::default()) {
             Ok(configured) => Ok(at_rest(configured.settings, Rc::clone(&self.world) as Rc<dyn World>)),
             Err(error) => Err(format!(

@@ -419,6 +419,7 @@ fn with_hooks(mut settings: Settings) -> Settings {
         let hooks = SlotHooks {
             keyword,
             fetch: path(SlotHook::FetchWork),
+            fetch_refused: None,
             reply: path(SlotHook::ReplyFetch),
             evict: path(SlotHook::EvictClaim),
         };

@@ -1,16 +1,17 @@
 //! The slots of a configuration without a process: their ads as FETCH_WORK would get them, and what they say to a job.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 
 use super::idle::InputDevices;
-use super::measure::{Measure, surroundings};
+use super::measure::{Measure, own_volume, surroundings};
 use crate::config::Config;
 use crate::os::clock;
-use crate::slot::{Event, ExecutionPoint, Limits, Measured, Settings, Surroundings};
+use crate::slot::{Event, ExecutionPoint, Limits, Measured, Settings, Surroundings, Volume};
 use crate::world::World;
 
 /// What is around the slots of a configuration on this machine.
@@ -20,8 +21,23 @@ pub fn surroundings_of(config: &Config, world: &dyn World) -> Surroundings {
     let is_address = |text: &String| text.parse::<IpAddr>().is_ok();
     let address = text("NETWORK_INTERFACE").map(|text| text.to_string()).filter(is_address);
     let address = address.or_else(|| text("IP_ADDRESS").map(|text| text.to_string()));
+    let own_volumes = own_volumes(config, world);
     let execute: Option<PathBuf> = text("EXECUTE").map(|path| Path::new(&*path.to_os_str_lossy()).to_owned());
-    surroundings(&address.unwrap_or_else(|| world.ip_address()), execute.as_deref())
+    let address = address.unwrap_or_else(|| world.ip_address());
+    Surroundings { own_volumes, ..surroundings(&address, execute.as_deref()) }
+}
+
+/// The volumes of SLOT<N>_EXECUTE, by the number of the slot.
+fn own_volumes(config: &Config, world: &dyn World) -> BTreeMap<u32, Volume> {
+    let view = config.view(world);
+    let volume = |name: &BStr| {
+        let upper = name.to_str().ok()?.to_ascii_uppercase();
+        let digits = upper.strip_prefix("SLOT")?.strip_suffix("_EXECUTE")?;
+        let number: u32 = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
+        let path = view.text(&upper).filter(|path| !path.is_empty())?;
+        Some((number, own_volume(Path::new(&*path.to_os_str_lossy()), &upper)))
+    };
+    view.names().filter_map(|name| volume(name)).collect()
 }
 
 /// An execution point that has begun, without hooks: nothing is run.

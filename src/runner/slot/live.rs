@@ -18,7 +18,7 @@ use crate::runner::events::{Event as StreamEvent, EventStream, Kind};
 use crate::slot::{Event, ExecutionPoint, HookCall, Shutdown, SlotKey, VacateReason};
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Jobs that were started.
     pub jobs: u64,
@@ -30,6 +30,10 @@ pub struct Outcome {
     pub signal: Option<i32>,
     /// Whether it is to begin anew.
     pub restarts: bool,
+    /// Why work may be left: the slots whose last FETCH_WORK could not be called, with the reason.
+    pub uncalled: BTreeMap<String, String>,
+    /// Why no starter could run a job at the end.
+    pub unable: Option<String>,
 }
 
 /// A run under way.

@@ -1,13 +1,15 @@
 //! Measuring the machine: once before the slots are made, and again as time passes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use nix::libc;
 use nix::sys::statvfs::statvfs;
 
 use super::idle::InputDevices;
 use crate::os::{adapter, clock, process_table, strerror};
-use crate::slot::{Measured, Surroundings};
+use crate::slot::{Measured, Surroundings, Volume};
 use crate::time::Tick;
 
 /// What is measured once. `address` is that of the machine. Where EXECUTE is not there, the disk is that which it would be made on.
@@ -15,31 +17,51 @@ pub(super) fn surroundings(address: &str, execute: Option<&Path>) -> Surrounding
     let port = 9618;
     let there = execute.and_then(|path| path.ancestors().find(|path| path.is_dir()));
     let (free, total) = there.and_then(disk).unwrap_or((0, 0));
-    let device = there.and_then(|path| {
-        use std::os::unix::fs::MetadataExt;
-        fs::metadata(path).ok().map(|metadata| metadata.dev())
-    });
+    let device = there.and_then(device);
     Surroundings {
         gpus: None,
         sleep: Default::default(),
-        no_execute: execute.and_then(|path| {
-            let errno = fs::metadata(path).err()?.raw_os_error().unwrap_or(0);
-            Some(format!(
-                "Error accessing execute directory {} specified in the configuration setting EXECUTE: (errno={errno}) {}",
-                path.display(),
-                strerror(errno)
-            ))
-        }),
+        no_execute: execute.and_then(|path| inaccessible(path, "EXECUTE")),
         adapter: address.parse().ok().and_then(adapter::of_address),
         address: format!("<{address}:{port}?addrs={address}-{port}>"),
         disk_free: free,
         disk_total: total,
         volume: device.map_or_else(String::new, |device| device.to_string()),
+        own_volumes: BTreeMap::new(),
         rotational: device.and_then(rotational),
         virtual_memory: virtual_memory(),
         abilities: None,
         runtimes: crate::classad::ClassAd::new(),
     }
+}
+
+/// Why an execute directory cannot be used, in the words of 25.14 (`GetExecuteDirPartitionId`).
+fn inaccessible(path: &Path, knob: &str) -> Option<String> {
+    let errno = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return None,
+        Ok(_) => libc::ENOTDIR,
+        Err(error) => error.raw_os_error().unwrap_or(0),
+    };
+    Some(format!(
+        "Error accessing execute directory {} specified in the configuration setting {knob}: (errno={errno}) {}",
+        path.display(),
+        strerror(errno)
+    ))
+}
+
+/// The volume of a directory that `SLOT<N>_EXECUTE` names.
+pub(super) fn own_volume(path: &Path, knob: &str) -> Volume {
+    let missing = inaccessible(path, knob);
+    let there = Some(path).filter(|_| missing.is_none());
+    let (free, total) = there.and_then(disk).unwrap_or((0, 0));
+    let id = there.and_then(device).map_or_else(|| "<none>".to_owned(), |device| device.to_string());
+    Volume { id, free, total, missing }
+}
+
+/// The device that a file is on.
+fn device(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|metadata| metadata.dev())
 }
 
 /// Free and whole size of a file system in KiB.

@@ -100,7 +100,7 @@ pub fn run(
         end_reason: None,
     };
     live.all()?;
-    Ok(live.outcome)
+    Ok(Outcome { unable: live.unable, ..live.outcome })
 }
 
 impl Live<'_> {
@@ -174,7 +174,7 @@ impl Live<'_> {
             self.events.tell(&event.reason("killed, since everything ends"));
             self.note_done(Record::HookEnds { run: hook.run.0 });
         }
-        let outcome = self.outcome;
+        let outcome = &self.outcome;
         let jobs = match outcome.jobs {
             0 => "no job".to_owned(),
             1 => "1 job".to_owned(),

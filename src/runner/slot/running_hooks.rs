@@ -32,6 +32,9 @@ impl Live<'_> {
                 let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
                 self.note_hook_runs(call.run, pid);
                 let tick = now.tick();
+                if call.hook == SlotHook::FetchWork {
+                    self.outcome.uncalled.remove(&slot);
+                }
                 self.tell(StreamEvent::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
                 let hook = RunningHook {
                     run: call.run,
@@ -52,6 +55,9 @@ impl Live<'_> {
                 self.hooks.insert(child, hook);
             }
             Err(reason) => {
+                if call.hook == SlotHook::FetchWork {
+                    self.outcome.uncalled.insert(slot.clone(), reason.clone());
+                }
                 self.tell(StreamEvent::new(now, Kind::HookFailed).slot(slot).hook(name).reason(&reason));
                 self.note_done(Record::HookEnds { run: call.run.0 });
                 self.waiting.push_back(Event::HookFailed { run: call.run, reason });

@@ -48,24 +48,26 @@ pub(super) fn of_slot(
 ) -> Option<SlotHooks> {
     let keyword = keyword::startd(id, parent, knobs, knobs.quirks()).keyword?;
     let in_log = InLog { knobs, log: knobs.text("LOG").unwrap_or_default() };
-    let path = |hook: HookType| -> Option<PathBuf> {
+    let path = |hook: HookType| -> Result<Option<PathBuf>, String> {
         match path_check::configured(world, &in_log, &keyword, hook) {
             // Executed in LOG as it is written.
             Ok(found) => {
                 let written = found.and_then(|_| knobs.text(&hook.knob(&keyword).to_str_lossy()));
-                written.map(|path| path.to_path_lossy().into_owned())
+                Ok(written.map(|path| path.to_path_lossy().into_owned()))
             }
             Err(refusal) => {
-                let knob = hook.knob(&keyword);
-                knobs.warn(format!("{knob}: {refusal}; the hook counts as not configured"));
-                None
+                let reason = format!("{}: {refusal}", hook.knob(&keyword));
+                knobs.warn(format!("{reason}; the hook counts as not configured"));
+                Err(reason)
             }
         }
     };
+    let fetch = path(HookType::FetchWork);
     let hooks = SlotHooks {
-        fetch: path(HookType::FetchWork),
-        reply: path(HookType::ReplyFetch),
-        evict: path(HookType::EvictClaim),
+        fetch_refused: fetch.as_ref().err().cloned(),
+        fetch: fetch.unwrap_or_default(),
+        reply: path(HookType::ReplyFetch).unwrap_or_default(),
+        evict: path(HookType::EvictClaim).unwrap_or_default(),
         keyword: keyword.to_str_lossy().into_owned(),
     };
     let knob = HookType::FetchWork.knob(&keyword).to_string();

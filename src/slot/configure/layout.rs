@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use super::knobs::{ConfigureError, Knobs};
 use crate::config::View;
 use crate::quirks::{Quirk, Quirks};
-use crate::slot::layout::{FailureMode, LaidOut, SlotType, bind, lay_out};
+use crate::slot::layout::{FailureMode, LaidOut, SlotType, Volumes, bind, lay_out};
 use crate::slot::resources::Amounts;
-use crate::slot::settings::{Broken, SlotKind};
+use crate::slot::settings::SlotKind;
 use crate::slot::shares::Shares;
 
 /// A slot as it was laid out, with what its type says of it.
@@ -16,27 +16,26 @@ pub(super) struct Planned {
     pub kind: SlotKind,
     /// What its name begins with.
     pub prefix: String,
+    /// The disk that all slots of its volume have together, in KiB.
+    pub provisioned: i64,
 }
 
-/// SlotBrokenCode of a slot that has no directory for its jobs (BROKEN_CODE_NO_EXEC_DIR).
-const NO_EXECUTE: i32 = 3;
-
-/// Lays the slots out on a machine that has `machine`. `no_execute` says why there is no directory for jobs, if there is none.
+/// Lays the slots out on a machine that has `machine`, with the directories for jobs on these volumes.
 pub(super) fn plan(
     knobs: &Knobs<'_>,
     machine: &Amounts,
-    no_execute: Option<&str>,
+    volumes: &Volumes,
 ) -> Result<Vec<Planned>, ConfigureError> {
     let mode = failure_mode(knobs);
     let mut types = types(knobs, machine, mode)?;
-    if let (Some(reason), FailureMode::Abort) = (no_execute, mode) {
+    if let (Some(reason), FailureMode::Abort) = (&volumes.shared.missing, mode) {
         return Err(ConfigureError::Layout(reason.to_owned()));
     }
     // 25.14 makes nothing of a machine that has less than nothing.
     if machine.cpus < 1.0 || machine.custom.iter().any(|custom| custom.quantity < 0.0) {
         types.clear();
     }
-    let mut layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
+    let mut layout = lay_out(machine, volumes, &types, mode).map_err(ConfigureError::Layout)?;
     let (world, quirks) = (knobs.world(), knobs.quirks());
     bind(&mut layout, machine, &types, &|devices, index, wanted| devices.fits(index, wanted, world, quirks));
     if mode == FailureMode::Abort
@@ -45,19 +44,27 @@ pub(super) fn plan(
         return Err(ConfigureError::Layout(broken.reason.clone()));
     }
     layout.warnings.iter().for_each(|warning| knobs.warn(warning));
-    if let Some(reason) = no_execute {
-        knobs.warn(format!("no slot can be used: {reason}; make that directory"));
-        for slot in &mut layout.slots {
-            slot.broken = Some(Broken { code: NO_EXECUTE, reason: reason.to_owned() });
+    let missing: Vec<(usize, &str)> = (1..)
+        .zip(&layout.slots)
+        .filter_map(|(number, slot)| Some((number, slot.volume.missing.as_deref()?)))
+        .collect();
+    match missing.first() {
+        Some((_, reason)) if missing.len() == layout.slots.len() => {
+            knobs.warn(format!("no slot can be used: {reason}; make that directory"));
         }
+        _ => missing.iter().for_each(|(number, reason)| {
+            knobs.warn(format!("slot {number} cannot be used: {reason}; make that directory"));
+        }),
     }
+    let provisioned = layout.provisioned;
     Ok(layout
         .slots
         .into_iter()
         .map(|laid_out| {
             let id = laid_out.type_id;
             let kind = if partitionable(knobs, id) { SlotKind::Partitionable } else { SlotKind::Static };
-            Planned { laid_out, kind, prefix: prefix(knobs, id) }
+            let provisioned = provisioned.get(&laid_out.volume.id).copied().unwrap_or(0);
+            Planned { laid_out, kind, prefix: prefix(knobs, id), provisioned }
         })
         .collect())
 }
@@ -153,7 +160,20 @@ fn prefix(knobs: &Knobs<'_>, id: u32) -> String {
 }
 
 fn partitionable(knobs: &Knobs<'_>, id: u32) -> bool {
-    knobs.boolean(&format!("SLOT_TYPE_{id}_PARTITIONABLE"), id == 0)
+    let knob = format!("SLOT_TYPE_{id}_PARTITIONABLE");
+    if id != 0 || knobs.text(&knob).is_some() || !knobs.is_set("NUM_SLOTS") {
+        return knobs.boolean(&knob, id == 0);
+    }
+    // By the manual NUM_SLOTS is how to have static slots in any version.
+    let quirk = Quirk::NumSlotsPartitionable;
+    let is_reference = knobs.has(quirk);
+    if !is_reference {
+        knobs.warn(format!(
+            "NUM_SLOTS makes static slots, as the manual says; {}; SLOT_TYPE_0_PARTITIONABLE says it for both",
+            quirk.told()
+        ));
+    }
+    is_reference
 }
 
 /// Whether slots of a type are of the second copy of the machine.

@@ -1,11 +1,13 @@
 //! What is known of the machine, as attributes that are the same in all slots (`MachAttributes::publish_static`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use bstr::ByteSlice;
 
 use super::knobs::Knobs;
 use crate::classad::ClassAd;
+use crate::slot::layout::Volume;
 use crate::slot::sleep_state::SleepStates;
 use crate::world::{Adapter, World};
 
@@ -24,6 +26,8 @@ pub struct Surroundings {
     pub disk_total: i64,
     /// What names that file system: its device number.
     pub volume: String,
+    /// The file systems of SLOT<N>_EXECUTE, by the number of the slot.
+    pub own_volumes: BTreeMap<u32, Volume>,
     /// Whether it stands on a disk that turns; nothing when that cannot be told.
     pub rotational: Option<bool>,
     /// Free swap space and memory together in KiB.

@@ -8,10 +8,11 @@ use super::knobs::{ConfigureError, Knobs};
 use super::machine::{self, Surroundings};
 use super::resources::Totals;
 use super::{attributes, cron, hooks, layout, limits, odd, policy, resources};
+use crate::classad::references;
 use crate::classad::{AttrName, ClassAd, Expr, Value};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
-use crate::slot::layout::LaidOut;
+use crate::slot::layout::{LaidOut, Volume, Volumes};
 use crate::slot::settings::{
     Backfilling, CronSettings, DaemonShutdown, ImageCacheSettings, Limits, PowerSettings, Settings,
     SlotHooks, SlotKind, SlotPlan,
@@ -26,6 +27,9 @@ pub struct Configured {
     /// One sentence each.
     pub warnings: Vec<String>,
 }
+
+/// What is known of CpuBusy by other names.
+const BUSY: [&str; 2] = ["CpuBusyTime", "CpuIsBusy"];
 
 /// What STARTD_HEALTH_EXPRS publishes.
 const HEALTH: [&str; 3] = ["HealthExprs", "HealthFactor", "Healthy"];
@@ -49,7 +53,8 @@ pub fn configure(
     let names: Vec<String> = global.view().names().map(|name| name.to_string()).collect();
     let totals = resources::totals(&global, &names, around)?;
     let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
-    let planned = layout::plan(&global, &totals.amounts, around.no_execute.as_deref())?;
+    let volumes = volumes(&global, around, &totals);
+    let planned = layout::plan(&global, &totals.amounts, &volumes)?;
 
     let common = machine_ad(&global, world, around, (&totals, &tags))?;
     let host = common.string("Machine").map(ToString::to_string).unwrap_or_default();
@@ -72,13 +77,15 @@ pub fn configure(
     if backfill.is_some() {
         odd::backfill(&global, &slots);
     }
-    let made = Made { slots, cron, common_dynamic, power, backfill, tags };
+    let cpu_busy = reads_cpu_busy(&global, &slots);
+    let made = Made { cpu_busy, slots, cron, common_dynamic, power, backfill, tags };
     let settings = of_knobs(&global, world, (around, &totals), made, ends);
     Ok(Configured { settings, warnings: warnings.into_inner() })
 }
 
 /// What is made before the knobs of the daemon itself are read.
 struct Made {
+    cpu_busy: bool,
     slots: Vec<SlotPlan>,
     cron: CronSettings,
     common_dynamic: ClassAd,
@@ -102,6 +109,7 @@ fn of_knobs(
         lists.iter().flat_map(|list| global.words(list)).map(|name| AttrName::from(name.as_str())).collect()
     };
     Settings {
+        cpu_busy: made.cpu_busy,
         slots: made.slots,
         address: around.address.as_str().into(),
         polling_interval: seconds("POLLING_INTERVAL", 5).max(Duration::from_secs(1)),
@@ -174,6 +182,50 @@ fn power(global: &Knobs<'_>, slots: &[SlotPlan], around: &Surroundings, ends: &L
         allowed: ends.hibernates,
         states: around.sleep.clone(),
     }
+}
+
+/// True if a policy reads CpuBusyTime or CpuIsBusy, which 25.14 does not publish.
+fn reads_cpu_busy(global: &Knobs<'_>, slots: &[SlotPlan]) -> bool {
+    let is_busy = |name: &AttrName| BUSY.iter().any(|busy| name.to_string().eq_ignore_ascii_case(busy));
+    let reads = |slot: &SlotPlan| {
+        slot.config.sorted().iter().any(|(_, expr)| references::of(expr).iter().any(|name| is_busy(name)))
+    };
+    // A latch publishes CpuBusyTime itself: when CpuBusy changed last.
+    let is_latched = global.words("STARTD_LATCH_EXPRS").iter().any(|name| name.eq_ignore_ascii_case("CpuBusy"));
+    if is_latched || !slots.iter().any(reads) {
+        return false;
+    }
+    let quirk = Quirk::CpuBusyTimeMissing;
+    let publishes = !global.has(quirk);
+    if publishes {
+        global.warn(format!(
+            "CpuBusyTime and CpuIsBusy are published for the policy that reads them; {}",
+            quirk.told()
+        ));
+    }
+    publishes
+}
+
+/// The volumes that disk is shared out of: one that DISK names, or those of the execute directories.
+fn volumes(global: &Knobs<'_>, around: &Surroundings, totals: &Totals) -> Volumes {
+    let shared = Volume {
+        id: around.volume.clone(),
+        free: totals.amounts.disk,
+        total: around.disk_total,
+        missing: around.no_execute.clone(),
+    };
+    let is_given = global.int_if_set("DISK").ok().flatten().is_some();
+    let reserved = global.int("RESERVED_DISK", 0).saturating_mul(1024);
+    let own = around.own_volumes.iter().map(|(number, volume)| {
+        let missing = volume.missing.clone();
+        let volume = match is_given || volume.id == shared.id {
+            // What is free of a volume is read once.
+            true => Volume { missing, ..shared.clone() },
+            false => Volume { free: (volume.free - reserved).max(0), ..volume.clone() },
+        };
+        (*number, volume)
+    });
+    Volumes { own: own.collect(), shared }
 }
 
 /// The knobs, or else the attributes of these names (`DaemonCore::evalExpr`).
@@ -251,7 +303,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn slot(&self, number: u32, planned: layout::Planned) -> Result<SlotPlan, ConfigureError> {
-        let layout::Planned { laid_out, kind, prefix } = planned;
+        let layout::Planned { laid_out, kind, prefix, provisioned } = planned;
         let type_id = laid_out.type_id;
         let id = format!("{prefix}{number}");
         let view = self.config.for_slot((type_id > 0).then_some(type_id), self.world);
@@ -262,6 +314,11 @@ impl Maker<'_> {
         let mut statics = self.common.clone();
         statics.set("Name", format!("{id}@{}", self.host));
         laid_out.amounts.publish_static(&mut statics);
+        statics.set("TotalDisk", provisioned);
+        if statics.string("ExecuteVolume").is_some_and(|volume| volume != "<from-config>") {
+            statics.set("DetectedDisk", laid_out.volume.total);
+            statics.set("ExecuteVolume", laid_out.volume.id.as_str());
+        }
         if consumption {
             limits::consumption(&knobs, self.tags, &mut statics)?;
         }

@@ -373,6 +373,11 @@ impl Claim {
         lacks.then(|| quirks.decide(Quirk::EmptyLeaseKills))
     }
 
+    /// Whether the lease of a claim that a schedd holds goes on while its job runs; `None` for others.
+    pub(crate) fn busy_lease(&self, quirks: Quirks) -> Option<Decided> {
+        (self.kind == Kind::Requested && self.lease > 0).then(|| quirks.decide(Quirk::BusyLeaseRenewed))
+    }
+
     /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
     /// begin with each job and come only while it runs (`alive`, `sendAlive`). Where jobs are not killed for it they come whatever
     /// the job says of them.

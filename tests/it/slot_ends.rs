@@ -1,0 +1,76 @@
+//! How `htc-slot-run run` ends where its hooks could not be called: the status says that work may be left, and a line says why.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::point::{Point, Run};
+
+const JOB: &str = "Cmd = \"/bin/true\"\nArguments = \"\"\nOwner = \"ana\"\nClusterId = 1\nProcId = 0\n";
+
+/// Runs a point whose FETCH_WORK is damaged in some way.
+fn run(arguments: &[&str], damage: impl Fn(&Point)) -> Run {
+    let mut point = Point::new().job("1", JOB);
+    point.arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+    damage(&point);
+    point.run()
+}
+
+/// Its last line on standard error.
+fn last(run: &Run) -> &str {
+    run.stderr.lines().last().unwrap_or_default()
+}
+
+/// Seen on 32d2e18: status 0, and with --quiet not a word.
+#[test]
+fn work_that_no_hook_could_fetch_is_a_failure_of_once_and_idle_exit() {
+    let nowhere = |point: &Point| {
+        std::fs::write(point.path("hooks/fetch"), "#!/nonexistent\n").unwrap();
+    };
+    for words in [&["--once", "--quiet"][..], &["--once"], &["--idle-exit", "1", "--quiet"]] {
+        let run = run(words, nowhere);
+        assert_eq!(run.status, Some(1), "{words:?}: {}", run.stderr);
+        let line = last(&run);
+        assert!(line.contains("work may be left: slot1 could not call FETCH_WORK: "), "{line}");
+        assert!(line.contains("/nonexistent"), "{line}");
+    }
+}
+
+#[test]
+fn a_hook_that_may_not_be_used_is_the_reason() {
+    let mode = |mode: u32| {
+        move |point: &Point| {
+            let path = point.path("hooks/fetch");
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    for mode in [mode(0o644), mode(0o777)] {
+        let run = run(&["--once", "--quiet"], mode);
+        assert_eq!(run.status, Some(1), "{}", run.stderr);
+        assert!(
+            last(&run).contains("work may be left: slot1 could not call FETCH_WORK: T_HOOK_FETCH_WORK: "),
+            "{}",
+            run.stderr
+        );
+    }
+    let run = run(&["--once", "--quiet"], |point| std::fs::remove_file(point.path("hooks/fetch")).unwrap());
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+}
+
+/// What a hook prints, and with which status it ends, is its own affair.
+#[test]
+fn a_hook_that_could_be_called_is_no_failure() {
+    let fails = |point: &Point| std::fs::write(point.path("hooks/fetch"), "#!/bin/sh\nexit 3\n").unwrap();
+    let run = run(&["--once"], fails);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+}
+
+/// DAEMON_SHUTDOWN was evaluated by nothing on 32d2e18, and the run went on for ever.
+#[test]
+fn daemon_shutdown_ends_a_run() {
+    for knob in ["DAEMON_SHUTDOWN", "DAEMON_SHUTDOWN_FAST"] {
+        let mut point = Point::new().knob(&format!("{knob} = Activity == \"Idle\" && NumPids =!= 99"));
+        point.arguments = vec!["--timeout".into(), "60".into()];
+        let run = point.run();
+        assert_eq!(run.status, Some(0), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("{knob} is true")), "{}", run.stderr);
+    }
+}

@@ -1,0 +1,131 @@
+//! Promises of the manual that 25.14 breaks: kept by default, with a warning; `--quirks reference` breaks them as well.
+
+use htc_hooks::quirks::Quirks;
+use htc_hooks::slot::{ClaimCommand, Event, SlotKey};
+
+use super::machine::{Machine, job};
+use super::point::Point;
+
+/// A machine whose slot runs a job.
+fn busy(policy: &str, quirks: Quirks, of_job: &str) -> Machine {
+    let one =
+        "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = False\nUPDATE_INTERVAL = 1\n";
+    let mut machine = Machine::with(&format!("{one}{policy}"), quirks, None);
+    machine.claim("slot1", of_job, 1800);
+    machine.ask("slot1", ClaimCommand::Activate(Box::new(job(of_job))));
+    assert_eq!(machine.went(), "Claimed/Idle Claimed/Busy");
+    machine
+}
+
+fn warns(machine: &Machine, quirk: &str) -> bool {
+    machine.warnings.iter().any(|warning| warning.contains(quirk))
+}
+
+/// Seen on 32d2e18: three partitionable slots, without a word.
+#[test]
+fn num_slots_alone_makes_static_slots() {
+    let machine = Machine::with("NUM_SLOTS = 3", Quirks::None, None);
+    for number in 1..=3 {
+        assert!(machine.ad(SlotKey::of(number)).contains("SlotType = \"Static\"\n"));
+    }
+    assert!(warns(&machine, "num-slots-partitionable"), "{:?}", machine.warnings);
+    let machine = Machine::with("NUM_SLOTS = 3", Quirks::Reference, None);
+    assert!(machine.ad(SlotKey::of(3)).contains("SlotType = \"Partitionable\"\n"));
+    assert!(!warns(&machine, "num-slots-partitionable"), "{:?}", machine.warnings);
+    for quirks in [Quirks::None, Quirks::Reference] {
+        let said = Machine::with("NUM_SLOTS = 2\nSLOT_TYPE_0_PARTITIONABLE = True", quirks, None);
+        assert!(said.ad(SlotKey::of(2)).contains("SlotType = \"Partitionable\"\n"));
+        let default = Machine::with("", quirks, None);
+        assert!(default.ad(SlotKey::of(1)).contains("SlotType = \"Partitionable\"\n"));
+        assert!(!warns(&said, "num-slots") && !warns(&default, "num-slots"));
+    }
+}
+
+/// The SUSPEND of the manual's desktop policy. Seen on 32d2e18: undefined, so that nothing is ever suspended.
+#[test]
+fn a_policy_sees_how_long_the_processor_is_busy() {
+    let policy = "CPUBusy = TotalLoadAvg >= 3\nWANT_SUSPEND = True\nCONTINUE = CPUIsBusy == False\nPREEMPT = False\n\
+                  SUSPEND = CPUBusyTime > 120\n";
+    let mut machine = busy(policy, Quirks::None, "");
+    assert!(warns(&machine, "cpu-busy-time-missing"), "{:?}", machine.warnings);
+    machine.measure(3.5);
+    machine.wait(115);
+    assert_eq!(machine.went(), "");
+    machine.wait(15);
+    assert_eq!(machine.went(), "Claimed/Suspended");
+    let ad = machine.ad(SlotKey::of(1));
+    assert!(ad.contains("CpuIsBusy = true\n") && ad.contains("CpuBusyTime = 1"), "{ad}");
+    machine.measure(0.0);
+    machine.wait(2);
+    assert_eq!(machine.went(), "Claimed/Busy");
+    let mut machine = busy(policy, Quirks::Reference, "");
+    machine.measure(3.5);
+    machine.wait(300);
+    assert_eq!(machine.went(), "");
+    assert!(!machine.ad(SlotKey::of(1)).contains("CpuIsBusy"));
+    let unread = busy("", Quirks::None, "");
+    assert!(!unread.ad(SlotKey::of(1)).contains("CpuIsBusy"));
+}
+
+/// Seen on 32d2e18: the job is killed, and the slot stays in Vacating.
+#[test]
+fn a_slot_that_vacates_for_too_long_goes_to_killing() {
+    let policy = "MachineMaxVacateTime = 5\nMaxJobRetirementTime = 0\n";
+    for (quirks, wanted) in [(Quirks::None, "Preempting/Killing"), (Quirks::Reference, "")] {
+        let mut machine = busy(policy, quirks, "");
+        machine.step(Event::Vacate { slot: None, fast: false });
+        machine.wait(3);
+        assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
+        machine.wait(4);
+        assert_eq!(machine.went(), wanted);
+        machine.starter_ends();
+        assert!(machine.went().starts_with("Owner/Idle"));
+    }
+}
+
+/// Seen on 32d2e18: the job runs on for ever.
+#[test]
+fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
+    let lease = "JobLeaseDuration = 40";
+    let mut machine = busy("", Quirks::None, lease);
+    for _ in 0..5 {
+        machine.wait(30);
+        machine.ask("slot1", ClaimCommand::Alive);
+    }
+    assert_eq!(machine.went(), "");
+    machine.wait(50);
+    assert_eq!(machine.went(), "Preempting/Killing");
+    let mut machine = busy("", Quirks::Reference, lease);
+    machine.wait(5000);
+    assert_eq!(machine.went(), "");
+}
+
+/// Seen on 32d2e18: it is not in their environment, and nothing says so.
+#[test]
+fn cron_jobs_get_the_program_of_their_manager() {
+    for (quirks, wanted) in [("none", "/opt/ask"), ("reference", "")] {
+        let mut point = Point::new()
+            .hook(
+                "cron",
+                "#!/bin/sh\necho \"$STARTD_CRON_CONFIG_VAL\" > \"$HOME/out/asked\"\necho 'Go = true'\n",
+            )
+            .knob("START = Go =?= True")
+            .knob("UPDATE_INTERVAL = 1")
+            .knob("STARTD_CRON_JOBLIST = TEMP")
+            .knob("STARTD_CRON_CONFIG_VAL = /opt/ask")
+            .knob("STARTD_CRON_TEMP_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron")
+            .knob("STARTD_CRON_TEMP_MODE = OneShot")
+            .job("1", "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
+        let words = ["--max-jobs", "1", "--timeout", "60", "--quirks", quirks];
+        point.arguments = words.map(str::to_owned).to_vec();
+        let run = point.run();
+        assert_eq!(
+            std::fs::read_to_string(point.path("out/asked")).unwrap().trim(),
+            wanted,
+            "{}",
+            run.stderr
+        );
+        let is_told = run.stderr.contains("STARTD_CRON_CONFIG_VAL is passed to cron jobs; in HTCondor 25.14");
+        assert_eq!(is_told, quirks == "none", "{}", run.stderr);
+    }
+}
