@@ -78,8 +78,6 @@ pub enum Ask {
     Vacate,
     /// It goes back into the queue of the schedd whose own universe it is of.
     Requeue,
-    /// It has to end without being asked softly.
-    AtOnce,
 }
 
 /// One thing to be done.
@@ -95,6 +93,8 @@ pub enum Action {
     Run(Box<ClassAd>),
     /// Ask the starter.
     Ask(Ask),
+    /// Ask it for the job's end at once, without a soft signal before.
+    AskAtOnce(Ask),
     /// Wake the machine then; replaces the time asked for before.
     WakeAt(Option<Tick>),
     /// Tell the user.

@@ -299,7 +299,7 @@ impl Shadow<'_> {
     pub(super) fn ask(&self, ask: Ask, out: &mut Vec<Action>) {
         let wish = self.context().boolean("WantGracefulRemoval");
         let graceful = self.setup.local || wish.unwrap_or(self.setup.graceful);
-        out.push(Action::Ask(if graceful { ask } else { Ask::AtOnce }));
+        out.push(if graceful { Action::Ask(ask) } else { Action::AskAtOnce(ask) });
     }
 }
 

@@ -166,12 +166,23 @@ pub enum Request {
     Requeue,
     /// The job is held (by a schedd; no signal means it), and why.
     Hold(Option<Vacate>),
+    /// A shadow has the job ended for this reason; the request that ends it follows.
+    ForShadow(ShadowReason),
     /// An update is wanted now.
     Update,
     /// SIGTSTP (ours; the reference has a command): stop the job.
     Suspend,
     /// SIGCONT: continue it.
     Continue,
+}
+
+/// The reason for which a shadow has its starter end a job, where that is more than a vacate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShadowReason {
+    /// The job is held, by a user or a policy.
+    Hold,
+    /// The job is removed, by a user or a policy.
+    Remove,
 }
 
 /// Why a slot vacates its job.

@@ -14,7 +14,7 @@ use super::limits::{self, GroupPlan};
 use super::machine::Starter;
 use super::process;
 use super::settings::Moment;
-use super::update_timer::next_update;
+use super::update_timer::{first_update, update_rounding};
 use crate::classad::Context;
 use crate::job::{HoldCode, Universe};
 use crate::quirks::Quirk;
@@ -255,8 +255,8 @@ impl Starter<'_> {
                     return;
                 }
                 let first = self.setup.settings.initial_update_interval;
-                self.run.update_due =
-                    Some(if first.is_zero() { now.tick() } else { next_update(now, first) });
+                let rounded = update_rounding(self.setup.quirks).as_reference;
+                self.run.update_due = Some(first_update(now, first, rounded));
                 self.watch_disk(now);
                 if self.run.suspended || self.is_suspended_at_exec(now) {
                     self.run.suspended = true;

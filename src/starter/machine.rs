@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
@@ -19,7 +18,7 @@ use super::kept::phase::{self, EndStep, Phase};
 use super::prepare::Answer;
 use super::setup::Setup;
 use super::starter_hooks::temporary_of_job;
-use super::update_timer::next_update;
+use super::update_timer::{next_update, shows_rounding, update_rounding, wake_for};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::hook::HookType;
@@ -220,14 +219,27 @@ impl<'w> Starter<'w> {
 
     /// The periodic update, as soon as anything happens after its time: the daemon looks at its timers whenever it is awake.
     fn periodic_update(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.phase == Phase::Running && self.run.update_due.is_some_and(|at| at <= now.tick()) {
-            self.run.update_due = Some(next_update(now, self.setup.settings.update_interval));
+        let due = self.run.update_due.filter(|at| self.phase == Phase::Running && *at <= now.tick());
+        if let Some(due) = due {
+            let (interval, rounded) = (self.setup.settings.update_interval, self.rounds_updates(out));
+            self.run.update_due = Some(next_update(now, due, interval, rounded));
             self.measure(Measuring::Update { vacating: self.asked.vacate.is_some() }, out);
         }
         if self.phase == Phase::Running && self.run.disk.as_mut().is_some_and(|disk| disk.is_due(now.tick()))
         {
             self.measure(Measuring::Disk, out);
         }
+    }
+
+    /// True if updates are rounded to whole seconds, as 25.14 does it; where that is visible to a hook and is not done, it is reported.
+    fn rounds_updates(&mut self, out: &mut Vec<Action>) -> bool {
+        let rounding = update_rounding(self.setup.quirks);
+        let visible =
+            self.setup.hooks.update.is_some() && shows_rounding(self.setup.settings.update_interval);
+        if visible && !rounding.as_reference && !std::mem::replace(&mut self.run.rounding_reported, true) {
+            Self::tell_quirk(rounding.quirk, "UPDATE_JOB_INFO keeps its interval", out);
+        }
+        rounding.as_reference
     }
 
     /// Asks to be woken at the earliest deadline, if that has changed.
@@ -240,10 +252,9 @@ impl<'w> Starter<'w> {
             Phase::Container => self.container.until(),
             _ => None,
         };
-        // The daemon sleeps whole seconds from the moment it last looked at its timers.
-        let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
+        let rounded = update_rounding(self.setup.quirks).as_reference;
         let others = [
-            self.run.update_due.map(|at| at.plus(awake)),
+            self.run.update_due.map(|at| wake_for(at, now, rounded)),
             self.asked.graceful_until,
             self.run.disk.map(|disk| disk.due),
         ];

@@ -57,7 +57,7 @@ pub mod volume_group;
 
 pub use action::{Account, Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
 pub use closing::remains_untold;
-pub use event::{Event, FamilyUsage, Request, Vacate};
+pub use event::{Event, FamilyUsage, Request, ShadowReason, Vacate};
 pub use exception::EXCEPTION;
 pub use failure::StartFailure;
 pub use isolation::{INIT, Isolation, KnownBy};
@@ -70,5 +70,6 @@ pub use machine::{Starter, has_slot_ad};
 pub use settings::{Fault, GroupKnobs, Inherits, IsolationKnobs, JavaKnobs, Moment, Settings};
 pub use setup::{Hooks, Moves, Setup};
 pub use starter_hooks::{
-    hangs_after_prepare, killed_last, temporary_of_job, unspawnable_exit, untold_refusal,
+    hangs_after_prepare, killed_last, shadow_reason_unseen, temporary_of_job, unspawnable_exit,
+    untold_refusal,
 };

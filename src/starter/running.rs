@@ -5,7 +5,7 @@ use bstr::BString;
 use super::action::{Action, LogEvent, Notice};
 use super::disk::ONLY_SHADOW;
 use super::ending::{self, SIGTERM, SIGTRAP};
-use super::event::{FamilyUsage, Request, Vacate};
+use super::event::{FamilyUsage, Request, ShadowReason, Vacate};
 use super::exception::EXCEPTION;
 use super::failure::StartFailure;
 use super::kept::asked::{Fast, Hold, LastRequest, Removal};
@@ -14,6 +14,7 @@ use super::kept::phase::Phase;
 use super::limits::{self, OutOfMemory};
 use super::machine::{Starter, UPDATE_JOB_INFO};
 use super::settings::Moment;
+use super::starter_hooks::shadow_reason_unseen;
 use super::update_timer::Occasion;
 use crate::classad::{ClassAd, Value};
 use crate::job::{HoldCode, attr};
@@ -161,6 +162,10 @@ impl Starter<'_> {
                 return false;
             }
             Request::Update => return false,
+            Request::ForShadow(reason) => {
+                self.note_shadow_reason(reason, out);
+                return false;
+            }
             Request::Graceful(Some(vacate)) if vacate.holds() => {
                 self.asked.last = LastRequest::Hold;
                 self.note_hold(vacate, out);
@@ -268,6 +273,26 @@ impl Starter<'_> {
         (self.asked.hold, self.asked.vacate) = (Hold::Told, Some(vacate));
         if self.setup.hooks.exit.is_some() {
             Self::tell_quirk(unnoticed.quirk, "JOB_EXIT gets `hold` and the reason", out);
+        }
+    }
+
+    /// Notes that a shadow holds or removes the job: JOB_EXIT is called with that word, as the manual has it.
+    fn note_shadow_reason(&mut self, reason: ShadowReason, out: &mut Vec<Action>) {
+        let unseen = shadow_reason_unseen(self.setup.quirks);
+        if unseen.as_reference {
+            return;
+        }
+        self.asked.for_shadow = Some(reason);
+        let called = matches!(
+            self.phase,
+            Phase::Exiting { .. } | Phase::Again { .. } | Phase::Removing | Phase::Finished
+        );
+        if self.setup.hooks.exit.is_some() && !called {
+            let instead = match reason {
+                ShadowReason::Hold => "JOB_EXIT gets `hold`",
+                ShadowReason::Remove => "JOB_EXIT gets `remove`",
+            };
+            Self::tell_quirk(unseen.quirk, instead, out);
         }
     }
 

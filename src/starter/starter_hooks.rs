@@ -8,6 +8,11 @@ pub fn untold_refusal(quirks: Quirks) -> Decided {
     quirks.decide(Quirk::StarterRefusalUntold)
 }
 
+/// The argument of JOB_EXIT for a job that its shadow holds or removes: always `evict` in 25.14, whose starter hears of a vacate only.
+pub fn shadow_reason_unseen(quirks: Quirks) -> Decided {
+    quirks.decide(Quirk::ExitReasonAlwaysEvict)
+}
+
 /// A JOB_EXIT that cannot be executed: 25.14 waits for it for ever; else the starter ends without it.
 pub fn unspawnable_exit(quirks: Quirks) -> Decided {
     quirks.decide(Quirk::ExitHookUnspawnableHangs)

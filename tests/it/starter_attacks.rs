@@ -169,3 +169,20 @@ fn what_lies_in_the_way_of_output_is_not_written_through() {
         assert_eq!(fs::read_to_string(&outside).unwrap(), "keep", "{}", ran.told);
     }
 }
+
+#[test]
+fn hooks_are_called_after_a_job_has_closed_its_scratch_directory() {
+    for close in ["chmod 000 .", "chmod 100 ."] {
+        let place = Place::new()
+            .hook("JOB_EXIT", "cat > /dev/null; echo exit $1 $(pwd) $(ls -a | grep -c .job.ad) >> $CALLS")
+            .hook("UPDATE_JOB_INFO", "grep -q ^JobState && echo update >> $CALLS")
+            .knob("STARTER_INITIAL_UPDATE_INTERVAL = 600");
+        let ran = place.run(&shell(&format!("cd $_CONDOR_SCRATCH_DIR; {close}")));
+        assert_eq!(ran.status, 0, "{}", ran.told);
+        let exits: Vec<&str> = ran.calls.lines().filter(|line| line.starts_with("exit ")).collect();
+        assert_eq!(exits.len(), 1, "{}\n{}", ran.calls, ran.told);
+        assert!(exits[0].ends_with(" 1") && exits[0].contains("/execute/"), "{close}: {}", exits[0]);
+        assert!(ran.calls.contains("update\n"), "{}\n{}", ran.calls, ran.told);
+        assert!(ran.left.is_empty(), "{:?}\n{}", ran.left, ran.told);
+    }
+}

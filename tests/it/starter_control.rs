@@ -399,3 +399,16 @@ fn what_is_asked_for_as_json_is_json_whatever_is_printed() {
     let ran = Place::new().option(&["--json"]).run("Cmd = \"/no/such/program\"");
     assert_eq!((ran.status, ran.ad.as_str()), (1, "[\n]\n"), "{}", ran.told);
 }
+
+#[test]
+fn the_exit_hook_of_a_job_of_the_queue_is_called_with_what_its_user_asks_for() {
+    for (quirks, words) in [("none", ["hold", "remove", "evict"]), ("reference", ["evict"; 3])] {
+        for (ask, word) in ["hold", "remove", "soft"].into_iter().zip(words) {
+            let place = place().option(&["--as", "shadow", "--until", "1", "--quirks", quirks]);
+            let child = start(&place, "ShouldTransferFiles = \"NO\"\nJobUniverse = 5");
+            done(&place, &[ask]);
+            let ran = place.finish(child);
+            assert!(ran.calls.ends_with(&format!("exit {word}\n")), "{ask}: {}\n{}", ran.calls, ran.told);
+        }
+    }
+}

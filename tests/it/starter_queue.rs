@@ -136,3 +136,24 @@ fn a_prepare_hook_that_sends_the_job_back_gives_no_subcode() {
         assert!(log.contains("Job was evicted. Code 1007 Subcode 0\n") && log.contains(how), "{log}");
     }
 }
+
+#[test]
+fn the_exit_hook_is_called_with_hold_or_remove_where_a_policy_of_the_queue_ends_the_job() {
+    for (policy, word, left) in [
+        ("PeriodicHold = JobStatus == 2", "hold", "JobStatus = 5"),
+        ("PeriodicRemove = JobStatus == 2", "remove", "JobStatus = 3"),
+        // Asked to end at once: nothing softer before.
+        ("PeriodicHold = JobStatus == 2\nWantGracefulRemoval = false", "hold", "JobStatus = 5"),
+        ("PeriodicVacate = JobStatus == 2", "evict", "JobStatus = 1"),
+    ] {
+        for quirks in ["none", "reference"] {
+            let place = queue().noting().knob("PERIODIC_EXPR_INTERVAL = 1").option(&["--quirks", quirks]);
+            let ran = run(&place, "exec sleep 600", policy);
+            let word = if quirks == "none" { word } else { "evict" };
+            assert!(ran.calls.ends_with(&format!("exit {word}\n")), "{policy}: {}\n{}", ran.calls, ran.told);
+            assert!(ran.has(left), "{policy}: {}\n{}", ran.ad, ran.told);
+            let told = ran.told.contains("JOB_EXIT gets `evict` for condor_hold and condor_rm");
+            assert_eq!(told, word != "evict", "{policy}: {}", ran.told);
+        }
+    }
+}

@@ -7,8 +7,9 @@ use bstr::{BStr, BString, ByteSlice};
 use super::samples;
 use crate::classad::{ClassAd, format::long};
 use crate::hook::{HookType, input};
-use crate::quirks::{Decided, Quirk, Quirks};
+use crate::quirks::{Decided, Quirks};
 use crate::runner::hook_call::PIPE_BUFFER_MAX;
+use crate::starter::shadow_reason_unseen;
 
 /// Which manual's protocol is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +141,7 @@ impl Case {
     /// Whether JOB_EXIT is not told of what a shadow has asked; `None` where none has asked.
     pub(super) fn untold(&self, quirks: Quirks) -> Option<Decided> {
         let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
-        (self.hook == HookType::JobExit && by_shadow).then(|| quirks.decide(Quirk::ExitReasonAlwaysEvict))
+        (self.hook == HookType::JobExit && by_shadow).then(|| shadow_reason_unseen(quirks))
     }
 
     /// All arguments after the path.

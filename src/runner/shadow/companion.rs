@@ -8,7 +8,7 @@ use crate::os::clock;
 use crate::runner::starter::{Companion, ControlCommand, Seen, UserLog};
 use crate::shadow::{Action, Ask, Event, Order, Shadow, Why};
 use crate::starter::disk::ONLY_SHADOW;
-use crate::starter::{LogEvent, Request, Vacate};
+use crate::starter::{LogEvent, Request, ShadowReason, Vacate};
 use crate::time::{Now, Tick};
 use crate::user_log::Body;
 use crate::world::World;
@@ -74,9 +74,14 @@ impl ShadowCompanion<'_> {
                 Action::Tell(text) => self.told.push(text),
                 Action::Ask(ask) => {
                     // A starter of the local universe waits for its job without end.
-                    let waits = ask != Ask::AtOnce && !self.local;
-                    self.run.fast_at = waits.then(|| clock::tick().plus(self.vacate));
+                    self.run.fast_at = (!self.local).then(|| clock::tick().plus(self.vacate));
+                    requests.extend(self.reason(ask));
                     requests.push(self.request(ask));
+                }
+                Action::AskAtOnce(ask) => {
+                    self.run.fast_at = None;
+                    requests.extend(self.reason(ask));
+                    requests.push(Request::Fast(self.by_startd("Claim deactivated forcibly")));
                 }
                 Action::Call(_) | Action::Run(_) | Action::Finish(_) => self.open.push(action),
             }
@@ -87,17 +92,28 @@ impl ShadowCompanion<'_> {
     /// Behind a shadow all come as a soft end (c39): the starter knows from its startd only that the claim was deactivated (s23d). One
     /// of the local universe knows why, and sends the signal for it.
     fn request(&self, ask: Ask) -> Request {
-        let by_startd = |reason: &str| {
-            let code = HoldCode::ClaimDeactivated as i64;
-            (!self.local).then(|| Vacate { reason: reason.into(), code, subcode: 0 })
-        };
         match ask {
             Ask::Hold if self.local => Request::Hold(None),
             Ask::Remove if self.local => Request::Remove(None),
             Ask::Requeue => Request::Requeue,
-            Ask::Hold | Ask::Remove | Ask::Vacate => Request::Graceful(by_startd("Claim deactivated")),
-            Ask::AtOnce => Request::Fast(by_startd("Claim deactivated forcibly")),
+            Ask::Hold | Ask::Remove | Ask::Vacate => Request::Graceful(self.by_startd("Claim deactivated")),
         }
+    }
+
+    /// The reason of a claim that its shadow deactivates; `None` in the local universe.
+    fn by_startd(&self, reason: &str) -> Option<Vacate> {
+        let code = HoldCode::ClaimDeactivated as i64;
+        (!self.local).then(|| Vacate { reason: reason.into(), code, subcode: 0 })
+    }
+
+    /// What the shadow wants, beside the deactivation of the claim: for the word of JOB_EXIT.
+    fn reason(&self, ask: Ask) -> Option<Request> {
+        let reason = match ask {
+            Ask::Hold => ShadowReason::Hold,
+            Ask::Remove => ShadowReason::Remove,
+            Ask::Vacate | Ask::Requeue => return None,
+        };
+        (!self.local).then_some(Request::ForShadow(reason))
     }
 
     fn write(&mut self, now: Now, body: Body, before: Option<&ClassAd>) {

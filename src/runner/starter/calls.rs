@@ -6,6 +6,7 @@ use std::time::Duration;
 use nix::libc;
 
 use super::live::{Asked, Live};
+use super::reopened::Reopened;
 use crate::hook::HookType;
 use crate::os::{self, ChildId, Whom, clock};
 use crate::process::Exit;
@@ -25,6 +26,10 @@ const LAST_CALLS_OF_REFERENCE: Duration = Duration::from_millis(150);
 impl Live<'_> {
     pub(super) fn call(&mut self, now: Now, call: Call) {
         let id = call.id;
+        if call.hook == HookType::JobExit {
+            let reopened = Reopened::open(&self.job.sandbox.scratch, self.job.identity.as_ref());
+            self.reopened = reopened.map(|reopened| (id, reopened));
+        }
         let environment = self.job.hook_environment.clone().with(call.environment);
         let mut hook = HookCall::new(call.hook, call.path, call.stdin, environment);
         hook.arguments = call.arguments;
@@ -74,6 +79,9 @@ impl Live<'_> {
         stderr: os::Captured,
     ) {
         if let Some(call) = self.calls.remove(&child) {
+            if self.reopened.as_ref().is_some_and(|(of, _)| *of == call) {
+                self.close_scratch();
+            }
             self.events.push_back(Event::CallEnded {
                 call,
                 exit,
@@ -81,6 +89,13 @@ impl Live<'_> {
                 cut: stdout.cut,
                 stderr: stderr.bytes,
             });
+        }
+    }
+
+    /// Gives a scratch directory that was opened for JOB_EXIT the mode back that the job had set.
+    pub(super) fn close_scratch(&mut self) {
+        if let Some((_, reopened)) = self.reopened.take() {
+            reopened.close(self.job.identity.as_ref());
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a job is carried out with: directories, accounts, files, limits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bstr::BString;
@@ -11,6 +11,7 @@ use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use super::visa::Visa;
 use crate::classad::ClassAd;
+use crate::os::identity::acting_as;
 use crate::process::{Identity, Limit};
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
@@ -97,15 +98,20 @@ impl Job {
         is_watched.then(|| Parent::new(self.orphan_grace.unwrap_or_default()))
     }
 
-    /// Where hooks run: the scratch directory; before there is one the root, for 25.14 LOG.
+    /// The directory of hooks: the scratch directory; where that does not exist or the job has closed it the root, for 25.14 LOG.
     pub(super) fn hook_directory(&self) -> PathBuf {
         if let Some(log) = self.log_directory.as_ref().ok().filter(|_| self.reread) {
             return log.clone();
         }
         let scratch = &self.sandbox.scratch;
-        match scratch.is_dir() {
+        match can_enter(scratch, self.identity.as_ref()) {
             true => scratch.clone(),
             false => self.log_directory.clone().unwrap_or_else(|_| PathBuf::from("/")),
         }
     }
+}
+
+/// True if a directory exists and processes with these rights can enter it.
+fn can_enter(directory: &Path, identity: Option<&Identity>) -> bool {
+    acting_as(identity, || directory.join(".").is_dir()).unwrap_or(false)
 }

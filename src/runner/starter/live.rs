@@ -11,6 +11,7 @@ use super::docker_socket::DockerWatch;
 use super::job::Job;
 use super::looking::Looking;
 use super::notice;
+use super::reopened::Reopened;
 use super::running::Running;
 use super::state_file::StateFile;
 use crate::os::terminal::Terminal;
@@ -92,6 +93,8 @@ pub(super) struct Live<'a> {
     pub(super) called: bool,
     /// A child has ended, hook or job.
     pub(super) past_start: bool,
+    /// The scratch directory that is open for this call of JOB_EXIT alone.
+    pub(super) reopened: Option<(CallId, Reopened)>,
     pub(super) asked: Asked,
     /// How far the machine has got, in a word.
     pub(super) doing: &'static str,
@@ -131,6 +134,7 @@ impl<'a> Live<'a> {
             killed: false,
             called: false,
             past_start: false,
+            reopened: None,
             asked: Asked::Nothing,
             doing: "",
         }

@@ -32,6 +32,7 @@ mod plan_request;
 mod probe;
 mod records;
 mod rehearse;
+mod reopened;
 mod requests;
 mod rights;
 mod run;

@@ -41,7 +41,7 @@ impl Live<'_> {
     /// Somebody asks for something, by signal or order; the second wish for a soft end is one for a hard one to come soon.
     pub(super) fn ask(&mut self, request: Request) {
         let asked = match &request {
-            Request::Suspend | Request::Continue | Request::Update => Asked::Nothing,
+            Request::Suspend | Request::Continue | Request::Update | Request::ForShadow(_) => Asked::Nothing,
             Request::Graceful(_) if self.asked < Asked::Softly => Asked::Softly,
             Request::Graceful(_) | Request::Fast(_) => Asked::AtOnce,
             Request::Hold(_) | Request::Remove(_) | Request::Requeue => Asked::Otherwise,

@@ -80,6 +80,7 @@ impl Live<'_> {
 
     /// Removes the directory with all that is laid beside the job's own.
     pub(super) fn remove_scratch(&mut self) {
+        self.close_scratch();
         self.take_credentials_away();
         self.docker_config(None);
         let remains = self.job.sandbox.remove();

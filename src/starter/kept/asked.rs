@@ -1,6 +1,6 @@
 //! What has been asked of the starter so far, and what that means for the end of the job.
 
-use crate::starter::event::Vacate;
+use crate::starter::event::{ShadowReason, Vacate};
 use crate::time::Tick;
 
 /// What has been asked for so far.
@@ -10,6 +10,8 @@ pub(crate) struct Asked {
     pub(crate) fast: Fast,
     pub(crate) removal: Option<Removal>,
     pub(crate) hold: Hold,
+    /// What the shadow ends the job for, where JOB_EXIT is called with it.
+    pub(crate) for_shadow: Option<ShadowReason>,
     /// Which of those that end the job softly came last.
     pub(crate) last: LastRequest,
     /// Why, if somebody has said it.
@@ -75,8 +77,9 @@ impl Asked {
     /// The argument of JOB_EXIT (`getExitReasonString`).
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Asked { hold: Hold::Told, .. } => "hold",
-            Asked { removal: Some(Removal::ForGood), .. } => "remove",
+            Asked { hold: Hold::Told, .. } | Asked { for_shadow: Some(ShadowReason::Hold), .. } => "hold",
+            Asked { removal: Some(Removal::ForGood), .. }
+            | Asked { for_shadow: Some(ShadowReason::Remove), .. } => "remove",
             Asked { graceful: true, .. } | Asked { fast: Fast::Yes, .. } => "evict",
             _ => "exit",
         }

@@ -91,6 +91,8 @@ pub(crate) struct JobRun {
     /// What measurements under way are for, the oldest first.
     pub(crate) measuring: Vec<Measuring>,
     pub(crate) update_due: Option<Tick>,
+    /// True once it is reported that 25.14 would round the times of updates.
+    pub(crate) rounding_reported: bool,
     /// The limit of its directory.
     pub(crate) disk: Option<DiskLimit>,
     /// A setting about its control group that ends 25.14 as soon as it runs.
