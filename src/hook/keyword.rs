@@ -9,8 +9,8 @@ use crate::classad::{ClassAd, Context};
 use crate::quirks::{Quirk, Quirks};
 use crate::world::World;
 
-/// The job's own wish.
-const HOOK_KEYWORD: &str = "HookKeyword";
+/// The attribute of a job that names its keyword.
+pub const HOOK_KEYWORD: &str = "HookKeyword";
 
 /// The keyword and the way to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +66,14 @@ impl std::fmt::Display for Step {
 }
 
 impl Lookup {
+    /// The keyword that the job names and for which no hook is configured, if it names one.
+    pub fn ignored(&self) -> Option<&BString> {
+        self.story.iter().find_map(|step| match &step.found {
+            Found::WithoutHooks(keyword) => Some(keyword),
+            _ => None,
+        })
+    }
+
     /// Looks at a knob; true when it settles the matter.
     fn knob(&mut self, knobs: &dyn Knobs, name: BString) -> bool {
         let found = knobs.get(&name);

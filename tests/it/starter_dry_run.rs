@@ -161,3 +161,19 @@ fn jobs_whose_directory_is_to_be_encrypted_have_their_own_temporary_directories(
         assert!(!all.contains("<Over>"), "{all}");
     }
 }
+
+#[test]
+fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
+    let place = Place::new().noting().hook("PREPARE_JOB", "echo called >> $CALLS; exit 3");
+    let ran = rehearsed(place, &shell("exit 0"));
+    assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
+    for claim in ["succeeded", "verdict", "exited with status"] {
+        assert!(!ran.ad.contains(claim), "{claim} in\n{}", ran.ad);
+    }
+    let mut lines = ran.ad.lines().skip_while(|line| !line.contains("call PREPARE_JOB "));
+    let assumed = lines.nth(1).unwrap_or_default();
+    assert!(
+        assumed.ends_with("assumed to exit with status 0 and to print nothing; it is not called"),
+        "{assumed}"
+    );
+}

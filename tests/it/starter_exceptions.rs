@@ -432,3 +432,43 @@ fn a_job_without_an_account_is_told_to_the_exit_hook_by_whom_there_is() {
     assert_eq!((status, calls.as_str()), (1, "exit evict 65534\n"), "{told}");
     assert!(told.contains("JOB_EXIT runs as 'nobody': the job has no account here"), "{told}");
 }
+
+#[test]
+fn a_keyword_of_the_job_that_has_no_hooks_is_reported() {
+    let ad = "Cmd = \"/bin/true\"\nHookKeyword = \"Tt\"";
+    // Without a default there are no hooks, with one those of the default are called.
+    let site = |place: Place| place.noting().knob("STARTER_DEFAULT_JOB_HOOK_KEYWORD =");
+    let ran = site(Place::new()).run(ad);
+    assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}", ran.told);
+    let line =
+        "the job's HookKeyword is 'Tt', for which no hook is configured: the job runs without PREPARE_JOB";
+    assert_eq!(ran.told.matches(line).count(), 1, "{}", ran.told);
+    let ran = site(reference(Place::new())).run(ad);
+    assert!(!ran.told.contains("HookKeyword"), "{}", ran.told);
+    let ran = Place::new().noting().run(ad);
+    assert_eq!(ran.calls, "prepare\nexit exit\n", "{}", ran.told);
+    let line = "'Tt', for which no hook is configured: the hooks of STARTER_DEFAULT_JOB_HOOK_KEYWORD (FARM) are called";
+    assert!(ran.told.contains(line), "{}", ran.told);
+    // One that has hooks of its own, of whatever type.
+    let ran = Place::new().knob("Tt_HOOK_JOB_EXIT = /bin/true").run(ad);
+    assert!(!ran.told.contains("no hook is configured"), "{}", ran.told);
+}
+
+#[test]
+fn resources_of_a_job_without_a_slot_are_reported() {
+    let run = |place: Place, ad: &str| place.run(&format!("Cmd = \"/bin/true\"\n{ad}"));
+    let place = || Place::new().knob("MACHINE_RESOURCE_Cogs = 4");
+    let ran = run(place(), "RequestGPUs = 2\nRequireGPUs = Capability > 7\nRequestCogs = 1\nRequestCpus = 1");
+    for name in ["RequestGPUs", "RequireGPUs", "RequestCogs"] {
+        assert!(ran.told.contains(&format!("{name} has no effect: the job has no slot")), "{}", ran.told);
+    }
+    assert!(!ran.told.contains("RequestCpus has no effect"), "{}", ran.told);
+    assert!(ran.told.contains("--slot-ads"), "{}", ran.told);
+    let ran = run(place(), "RequestGPUs = 0\nRequestedThings = 2");
+    assert!(!ran.told.contains("has no effect: the job"), "{}", ran.told);
+    let with_slot = place();
+    std::fs::write(with_slot.path("slot.ad"), "Name = \"slot1@h\"\nGPUs = 2\n").unwrap();
+    let with_slot = with_slot.option(&["--slot-ads", "slot.ad"]);
+    let ran = run(with_slot, "RequestGPUs = 2");
+    assert!(!ran.told.contains("has no effect: the job"), "{}", ran.told);
+}

@@ -46,7 +46,8 @@ pub(super) const MANUAL: Manual = Manual {
          environment, mounts, limits, account; --json gives the same as one object, --explain the attribute or knob behind \
          each word and what was looked at and not used. Status 0: it would be started in a pool that is configured so; 1: it \
          would be refused or held, with the reason. A program that is not on this machine is a line, not a status. Images are \
-         taken for absent, hooks for silent, and the version of Singularity is that of SingularityVersion in --slot-ads.",
+         taken for absent, hooks are assumed to succeed and to print nothing, and the version of Singularity is that of \
+         SingularityVersion in --slot-ads.",
         "Without EXECUTE in a configuration the scratch directory is made in $TMPDIR or /tmp. Called as condor_starter \
          it takes that daemon's command line and gives its exit statuses.",
     ],

@@ -5,9 +5,9 @@ use super::case::{Case, Protocol};
 use super::change::changes;
 use super::decision::Decision;
 use super::verdict::{Verdict, prepare_failed};
-use crate::classad::{ClassAd, Dialect};
-use crate::hook::HookType;
+use crate::classad::{ClassAd, Context, Dialect};
 use crate::hook::reply::{self, PrepareReader};
+use crate::hook::{HookType, keyword};
 use crate::job::HoldCode;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
@@ -104,7 +104,7 @@ impl Answered<'_> {
                 let mut read = job.clone();
                 let place = std::path::Path::new("/");
                 match job_info::read(&mut read, place, quirks, world) {
-                    Ok(_) => verdict.next = "the starter takes the job on".to_owned(),
+                    Ok(_) => verdict.next = self.taken_on(&job),
                     Err(refusal) => {
                         verdict.good = false;
                         verdict.says = "accepted, but the starter will not take the job on".to_owned();
@@ -117,6 +117,19 @@ impl Answered<'_> {
             }
         }
         verdict
+    }
+
+    /// What follows for a job that is accepted. One that names a keyword of its own is run with the hooks of that keyword, if any.
+    fn taken_on(&self, job: &ClassAd) -> String {
+        let under = &self.case.keyword;
+        let own = Context::new(self.world).my(job).string(keyword::HOOK_KEYWORD);
+        match own.filter(|own| !under.is_empty() && !own.eq_ignore_ascii_case(under)) {
+            Some(own) => format!(
+                "the starter takes the job on with the hooks of its own HookKeyword '{}', not with those of '{under}'",
+                own.escape_ascii()
+            ),
+            None => "the starter takes the job on".to_owned(),
+        }
     }
 
     /// Whether the answer is none because its end is missing, and the quirk that decides it.

@@ -1,5 +1,6 @@
 //! What the configuration says of a starter, and what is told of it and of the job before anything happens.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use super::notice;
 use super::plan_request::Request;
+use crate::classad::Context;
 use crate::config::not_done::NotDone;
 use crate::config::{ValueError, View};
 use crate::quirks::{Quirk, Quirks};
@@ -112,10 +114,41 @@ pub(super) fn told_at_start(request: &Request<'_>, view: &View<'_>) -> Vec<Strin
     let asked = not_done::told(ad, request.with, request.world).into_iter();
     let untold = asked.filter(|told| notice::is_news(private, &told.attributes));
     lines.extend(untold.map(|told| told.line));
+    lines.extend(told_of_resources(request, view));
     let dead = ad.contains("RequestedChroot") || view.is_defined("NAMED_CHROOT");
     if dead && notice::is_news(private, "chroot") {
         let line = "RequestedChroot and NAMED_CHROOT change nothing: HTCondor 25.14 knows no chroots any more (use a container)";
         lines.push(line.to_owned());
+    }
+    lines
+}
+
+/// What is said of the resources that a job asks for, beside those that every slot has, where there is no slot's ad to give them.
+fn told_of_resources(request: &Request<'_>, view: &View<'_>) -> Vec<String> {
+    if request.machine.is_some() || request.private.is_some() {
+        return Vec::new();
+    }
+    let context = Context::new(request.world).my(&request.ad);
+    let mut resources = BTreeSet::from(["gpus".to_owned()]);
+    resources.extend(view.names().filter_map(|name| {
+        let name = name.to_ascii_lowercase();
+        Some(name.strip_prefix(b"machine_resource_")?.to_str().ok()?.to_owned())
+    }));
+    let hint = if request.with == With::Schedd { "" } else { " (--slot-ads FILE)" };
+    let mut lines = Vec::new();
+    for (name, _) in request.ad.sorted() {
+        let asked = name.to_ascii_lowercase();
+        let of_resource = |prefix: &[u8]| {
+            let resource = asked.strip_prefix(prefix).and_then(|rest| rest.to_str().ok());
+            resource.filter(|resource| resources.contains(*resource)).is_some()
+        };
+        let counts = of_resource(b"request") && context.real(name).is_none_or(|count| count > 0.0);
+        if counts || of_resource(b"require") {
+            lines.push(format!(
+                "{} has no effect: the job has no slot that could give it the resource{hint}",
+                name.as_bstr()
+            ));
+        }
     }
     lines
 }
@@ -127,11 +160,13 @@ pub(super) fn told_of_hooks(found: &Found, knobs: &Knobs, request: &Request<'_>)
     let no_execute = knobs.settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
     let quirk = lookup.quirk.filter(|quirk| !quirks.has(*quirk));
     let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(Quirk::told).collect();
-    let none = hooks.prepare.is_none() && hooks.update.is_none() && hooks.exit.is_none();
-    let is_told = none && refusal.is_none() && knobs.refusal.is_none();
+    if refusal.is_some() || knobs.refusal.is_some() || quirks.has(Quirk::HooklessKeywordSilent) {
+        return lines;
+    }
+    lines.extend(told_of_wish(found, request));
+    let called = [&hooks.prepare, &hooks.before, &hooks.update, &hooks.exit];
     if let Some(keyword) = &lookup.keyword
-        && is_told
-        && !quirks.has(Quirk::HooklessKeywordSilent)
+        && called.into_iter().all(Option::is_none)
         && notice::is_news(request.private.as_deref(), &no_hook_mark(keyword))
     {
         lines.push(format!(
@@ -140,6 +175,24 @@ pub(super) fn told_of_hooks(found: &Found, knobs: &Knobs, request: &Request<'_>)
         ));
     }
     lines
+}
+
+/// What is said of a HookKeyword of the job that has no hooks: hooks of the site are not called for such a job.
+fn told_of_wish(Found { lookup, .. }: &Found, request: &Request<'_>) -> Option<String> {
+    let wish = lookup.ignored()?;
+    if !notice::is_news(request.private.as_deref(), &no_hook_mark(wish)) {
+        return None;
+    }
+    let instead = match &lookup.keyword {
+        Some(keyword) if keyword != wish => {
+            format!("the hooks of STARTER_DEFAULT_JOB_HOOK_KEYWORD ({}) are called", keyword.escape_ascii())
+        }
+        _ => "the job runs without PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT".to_owned(),
+    };
+    Some(format!(
+        "the job's HookKeyword is '{}', for which no hook is configured: {instead}",
+        wish.escape_ascii()
+    ))
 }
 
 /// The name of the mark that says that a keyword without hooks has been told of.

@@ -229,8 +229,17 @@ impl<'a> Rehearsal<'a> {
             HookType::PrepareJob => self.script.prepare.clone(),
             _ => (Exit::Code(0), Vec::new()),
         };
+        let prepares = matches!(call.hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer);
+        if prepares && self.assumes_silence() {
+            self.say("    assumed to exit with status 0 and to print nothing; it is not called".to_owned());
+        }
         let stderr = Vec::new();
         self.events.push_back(Event::CallEnded { call: call.id, exit, stdout, cut: false, stderr });
+    }
+
+    /// True if the answer of a prepare hook is our assumption, of which no verdict is shown.
+    fn assumes_silence(&self) -> bool {
+        self.script.prepare == Script::default().prepare
     }
 
     fn start(&mut self, process: &JobProcess) {
@@ -275,6 +284,7 @@ impl<'a> Rehearsal<'a> {
                 self.say(format!("the job is not started: {reason}"));
                 self.story.refused.get_or_insert_with(|| Refused { reason, ..Refused::default() });
             }
+            Notice::Verdict { .. } if self.assumes_silence() => {}
             notice => {
                 let event = notice::event(events::Event::new(self.now, Kind::Warning), notice);
                 let is_said = |kind: Kind| matches!(kind, Kind::Warning | Kind::Verdict | Kind::HookFailed);
