@@ -238,6 +238,8 @@ quirks! {
         "without a shadow a checkpoint exit runs the job again at once, for ever", "c06 027, c08 046";
     DeferredVacateCrashes, "deferred-vacate-crashes",
         "a job that is to end while it waits for its DeferralTime: with JOB_EXIT the starter dies of SIGSEGV, its directory stays", "starter.cpp removeDeferredJobs, allJobsDone";
+    LocalCompletionsUncounted, "local-completions-uncounted",
+        "NumJobCompletions of a job of the local universe is not counted: with max_retries it is run again for ever", "jic_local_schedd.cpp; remoteresource.cpp";
     UpdateTimerRounded, "update-timer-rounded",
         "updates come at whole seconds of the clock: an interval of 1 s is 2 s in half of all runs", "condor_timeslice.cpp, timer_manager.cpp; s01";
     JobStartedWhileEnding, "job-started-while-ending",

@@ -7,11 +7,16 @@ use bstr::BString;
 
 use super::event::{Ended, Why};
 use super::machine::{Action, Fate, Shadow};
+use crate::classad::{AttrName, references};
 use crate::job::HoldCode;
 use crate::process::Exit;
+use crate::quirks::Quirk;
 use crate::time::Now;
 use crate::user_log::{Body, Evicted, Share, Terminated, UsageTime};
 use crate::user_policy::{self, Fired};
+
+/// How often the job ran to its end.
+const NUM_JOB_COMPLETIONS: &str = "NumJobCompletions";
 
 /// Why a job is held whose log cannot be opened.
 const NO_LOG: &str = "Failed to initialize user log";
@@ -52,20 +57,38 @@ impl Shadow<'_> {
 
     /// The job ran to its end: its policy says what that means.
     fn completed_locally(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
-        self.count("NumJobCompletions");
+        self.count_completion(out);
         let frozen = self.frozen(now);
-        let hold = match user_policy::periodic(&self.ad, self.setup.knobs, &frozen) {
+        let ad = self.ad_of_policy();
+        let hold = match user_policy::periodic(&ad, self.setup.knobs, &frozen) {
             Some(Fired::Hold { reason, code, subcode }) => Some(Why { reason, code: code as i64, subcode }),
             // It leaves the queue as one that is done.
             Some(Fired::Remove(_)) => return self.terminated_locally(now, exit, out),
-            None => user_policy::hold_at_exit(&self.ad, self.setup.knobs, &frozen).map(Why::from),
+            None => user_policy::hold_at_exit(&ad, self.setup.knobs, &frozen).map(Why::from),
         };
         if let Some(hold) = hold {
             return self.held_locally(now, hold, out);
         }
-        match user_policy::stays_at_exit(&self.ad, &frozen) {
+        match user_policy::stays_at_exit(&ad, &frozen) {
             Some(reason) => self.requeued_locally(now, Some(exit), Some(reason), out),
             None => self.terminated_locally(now, exit, out),
+        }
+    }
+
+    /// Counts that the job ran to its end, as a shadow does: `max_retries` of condor_submit ends by this number.
+    fn count_completion(&mut self, out: &mut Vec<Action>) {
+        let uncounted = self.setup.quirks.decide(Quirk::LocalCompletionsUncounted);
+        if uncounted.as_reference {
+            return;
+        }
+        self.count(NUM_JOB_COMPLETIONS);
+        let policies = ["OnExitRemove", "OnExitHold", "PeriodicHold", "PeriodicRemove", "PeriodicVacate"];
+        let counts = |name: &str| {
+            let referred = self.ad.get(name).and_then(|expr| references::internal(&expr, self.context()));
+            referred.is_some_and(|names| names.contains(&AttrName::from(NUM_JOB_COMPLETIONS)))
+        };
+        if self.runs == 1 && policies.into_iter().any(counts) {
+            out.push(Action::Tell(format!("NumJobCompletions is counted; {}", uncounted.quirk.told())));
         }
     }
 
@@ -77,6 +100,8 @@ impl Shadow<'_> {
             resources: None,
         };
         Self::log(Body::Terminated(Box::new(body)), out);
+        let end = std::mem::take(&mut self.this_run.end);
+        self.ad.update(&end);
         self.done(now, out);
     }
 

@@ -3,7 +3,7 @@
 use bstr::BString;
 
 use super::event::{Event, Why};
-use crate::classad::{ClassAd, Context};
+use crate::classad::{ClassAd, Context, Expr};
 use crate::hook::Knobs;
 use crate::job::attr;
 use crate::quirks::Quirks;
@@ -160,6 +160,8 @@ pub(super) struct Run {
     pub(super) space: [i64; 2],
     /// When the job wrote its last checkpoint.
     pub(super) checkpoint: Option<i64>,
+    /// The number of starts in the ad that the starter has: without this one.
+    pub(super) starts_before: Option<Expr>,
     /// How the job ended, as far as its starter has told.
     pub(super) end: ClassAd,
     /// Whether the starter told the shadow itself of that end.

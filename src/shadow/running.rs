@@ -5,6 +5,7 @@ use bstr::BString;
 use super::event::Why;
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use super::reason::{improved, protocol_of};
+use super::updates::NUM_JOB_STARTS;
 use crate::classad::{ClassAd, Context, Value, is_private, references};
 use crate::job::{HoldCode, JobStatus};
 use crate::text::list;
@@ -140,7 +141,8 @@ impl Shadow<'_> {
         let execute = self.execute_event(scratch);
         // An ad beside the event says how often it ran before.
         out.push(Action::LogBefore(Box::new(execute), Box::new(self.ad.clone())));
-        self.count("NumJobStarts");
+        self.this_run.starts_before = self.ad.get(NUM_JOB_STARTS);
+        self.count(NUM_JOB_STARTS);
         self.ad.set("JobCurrentStartExecutingDate", now.epoch());
     }
 
@@ -178,7 +180,7 @@ impl Shadow<'_> {
         }
         match self.setup.local {
             // The starter's own ad (`notifyJobExit`).
-            true => self.ad.update(update),
+            true => self.take_over_locally(update),
             false => self.take_over(update),
         }
         let Some(size) = self.int("ImageSize").filter(|_| self.this_run.executing.is_some()) else { return };
@@ -243,7 +245,10 @@ impl Shadow<'_> {
             subcode,
         };
         Self::log(body, out);
-        if !critical || self.this_run.fate.is_some() {
+        // Of several the last that has a code counts in the local universe (`JICLocalSchedd::holdJob`), else the first.
+        let last_counts = self.setup.local && why.code != 0;
+        let replaced = last_counts && matches!(self.this_run.fate, Some(Fate::Failed(_)));
+        if !critical || self.this_run.fate.is_some() && !replaced {
             return;
         }
         if self.setup.local {
@@ -265,7 +270,7 @@ impl Shadow<'_> {
         if self.this_run.fate.is_some() {
             return;
         }
-        let mut ad = self.ad.clone();
+        let mut ad = self.ad_of_policy();
         let before = Context::new(self.setup.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
         ad.set("RemoteWallClockTime", before + self.age(now) as f64);
         let (fate, ask) = match user_policy::while_running(&ad, self.setup.knobs, &self.frozen(now)) {

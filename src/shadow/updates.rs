@@ -54,6 +54,8 @@ const ENDS: [&str; 9] = [
     "JobCoreDumped",
     "SpooledOutputFiles",
 ];
+/// How often the job was started.
+pub(super) const NUM_JOB_STARTS: &str = "NumJobStarts";
 /// The name that statistics of a starter have in the queue, beside those of the schedd's own.
 const OF_STARTER: &str = "Starter";
 /// Of which the largest counts that was told.
@@ -95,6 +97,33 @@ impl Shadow<'_> {
         for (name, value) in update.iter().filter(|(name, _)| is_of_resources(name)) {
             self.ad.insert(name, value);
         }
+    }
+
+    /// What the queue takes over from the starter's own ad in the local universe: how the job ended only when it leaves the queue as done
+    /// (`QmgrJobUpdater::updateJob`). Starts are counted in the queue alone.
+    pub(super) fn take_over_locally(&mut self, update: &ClassAd) {
+        let starts = self.ad.get(NUM_JOB_STARTS);
+        for (name, value) in update.iter() {
+            let of_end = ENDS.iter().any(|end| name.eq_ignore_ascii_case(end.as_bytes()));
+            if of_end { &mut self.this_run.end } else { &mut self.ad }.insert(name, value);
+        }
+        if let Some(starts) = starts {
+            self.ad.insert(NUM_JOB_STARTS, starts);
+        }
+    }
+
+    /// The ad in which policies are evaluated: in the local universe that of the starter, which knows how the job ended, but not that
+    /// its start was counted (`JICLocalSchedd::notifyJobPreSpawn`).
+    pub(super) fn ad_of_policy(&self) -> ClassAd {
+        let mut ad = self.ad.clone();
+        if self.setup.local && self.this_run.executing.is_some() {
+            match &self.this_run.starts_before {
+                Some(starts) => ad.insert(NUM_JOB_STARTS, starts.clone()),
+                None => drop(ad.remove(NUM_JOB_STARTS)),
+            }
+            ad.update(&self.this_run.end);
+        }
+        ad
     }
 
     fn take_larger(&mut self, name: &str, update: &ClassAd) {

@@ -41,19 +41,24 @@ fn assert_ends(place: &Place, ran: &Ran, lines: &[&str], numbers: &[&str]) {
 
 #[test]
 fn policies_send_the_signals_that_are_theirs_and_the_starter_logs_each_end() {
-    let cases: [(&str, &[&str], &[&str]); 3] = [
-        ("Hold", &["JobStatus = 5", "ExitSignal = 12", "HoldReasonCode = 3"], &["000", "001", "004", "012"]),
-        ("Remove", &["JobStatus = 3", "ExitSignal = 10"], &["000", "001", "004", "009"]),
-        ("Vacate", &["JobStatus = 1", "ExitSignal = 10"], &["000", "001", "004"]),
+    let cases: [(&str, i32, &[&str], &[&str]); 3] = [
+        ("Hold", 12, &["JobStatus = 5", "HoldReasonCode = 3"], &["000", "001", "004", "012"]),
+        ("Remove", 10, &["JobStatus = 3"], &["000", "001", "004", "009"]),
+        ("Vacate", 10, &["JobStatus = 1"], &["000", "001", "004"]),
     ];
-    for (kind, lines, numbers) in cases {
+    for (kind, signal, lines, numbers) in cases {
         for quirks in ["none", "reference"] {
-            let place = local().option(&["--quirks", quirks]);
-            let ran = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = NumJobStarts > 0"));
+            let place = local().noting().option(&["--quirks", quirks]);
+            let ran =
+                place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = JobCurrentStartExecutingDate > 0"));
             if quirks == "none" {
                 assert_ends(&place, &ran, lines, numbers);
             }
             assert_eq!(events(&place), numbers, "{kind}: {}", ran.told);
+            // The hook has how it ended; the queue is given that of jobs that are done alone.
+            let exit = std::fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
+            assert!(exit.contains(&format!("ExitSignal = {signal}\n")), "{exit}");
+            assert!(!ran.ad.contains("ExitSignal"), "{}", ran.ad);
             let requeued = log(&place).contains("Job terminated and was requeued");
             assert_eq!(requeued, kind == "Vacate", "{}", log(&place));
             assert!(!ran.ad.contains("VacateReason"), "{}", ran.ad);
@@ -64,7 +69,7 @@ fn policies_send_the_signals_that_are_theirs_and_the_starter_logs_each_end() {
 #[test]
 fn a_policy_that_vacates_says_why_in_the_log_and_in_the_ad() {
     let place = local();
-    let policy = "PeriodicVacate = NumJobStarts > 0\nPeriodicVacateReason = \"off we go\"";
+    let policy = "PeriodicVacate = JobCurrentStartExecutingDate > 0\nPeriodicVacateReason = \"off we go\"";
     let ran = place.run(&format!("{JOB}\n{SLEEPS}\n{policy}"));
     assert!(ran.has("RequeueReason = \"off we go\""), "{}", ran.ad);
     assert!(log(&place).contains("\t(0) Abnormal termination (signal 10)\n"), "{}", log(&place));
@@ -75,7 +80,7 @@ fn a_policy_that_vacates_says_why_in_the_log_and_in_the_ad() {
 fn job_exit_hears_of_a_vacate_by_policy_as_of_an_end_that_nobody_asked_for() {
     for (kind, word) in [("Vacate", "exit"), ("Remove", "remove"), ("Hold", "hold")] {
         let place = local().noting();
-        let ran = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = NumJobStarts > 0"));
+        let ran = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = JobCurrentStartExecutingDate > 0"));
         let calls = std::fs::read_to_string(place.path("iwd/calls")).unwrap();
         assert_eq!(calls, format!("prepare\nexit {word}\n"), "{}", ran.told);
     }
@@ -83,20 +88,27 @@ fn job_exit_hears_of_a_vacate_by_policy_as_of_an_end_that_nobody_asked_for() {
 
 #[test]
 fn a_job_that_does_not_heed_its_signal_is_waited_for_without_end() {
-    let place = local().knob("MachineMaxVacateTime = 1");
+    let place = local().noting().knob("MachineMaxVacateTime = 1");
     let script = "trap : USR1; echo up; n=0; while [ $n -lt 30 ]; do sleep 0.1; n=$((n+1)); done; exit 7";
-    let ran = place.run(&format!("{JOB}\n{}\nPeriodicRemove = NumJobStarts > 0", shell(script)));
-    assert!(ran.has("JobStatus = 3") && ran.has("ExitCode = 7"), "{}\n{}", ran.ad, ran.told);
+    let ran =
+        place.run(&format!("{JOB}\n{}\nPeriodicRemove = JobCurrentStartExecutingDate > 0", shell(script)));
+    let exit = std::fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
+    assert!(
+        ran.has("JobStatus = 3") && exit.contains("\nExitCode = 7\n"),
+        "{}\n{exit}\n{}",
+        ran.ad,
+        ran.told
+    );
 }
 
 #[test]
 fn policies_at_the_exit_have_events_of_the_starter() {
     let place = local();
     let ran = place.run(&format!("{JOB}\n{}\nOnExitHold = true", shell("exit 3")));
-    assert_ends(&place, &ran, &["JobStatus = 5", "ExitCode = 3"], &["000", "001", "004", "012"]);
+    assert_ends(&place, &ran, &["JobStatus = 5", "HoldReasonCode = 3"], &["000", "001", "004", "012"]);
     let place = local();
     let ran = place.run(&format!("{JOB}\n{}\nOnExitRemove = false", shell("exit 3")));
-    assert_ends(&place, &ran, &["JobStatus = 1", "ExitCode = 3"], &["000", "001", "004"]);
+    assert_ends(&place, &ran, &["JobStatus = 1"], &["000", "001", "004"]);
     assert!(log(&place).contains("\t(1) Normal termination (return value 3)\n"), "{}", log(&place));
     // What would have removed it while it ran lets it go as one that is done.
     let place = local();
@@ -142,9 +154,9 @@ fn a_job_whose_log_cannot_be_opened_is_held_and_not_run() {
 #[test]
 fn the_daemon_ends_with_the_statuses_of_the_real_one() {
     let cases = [
-        (SLEEPS, "PeriodicHold = NumJobStarts > 0", 112),
-        (SLEEPS, "PeriodicRemove = NumJobStarts > 0", 113),
-        (SLEEPS, "PeriodicVacate = NumJobStarts > 0", 107),
+        (SLEEPS, "PeriodicHold = JobCurrentStartExecutingDate > 0", 112),
+        (SLEEPS, "PeriodicRemove = JobCurrentStartExecutingDate > 0", 113),
+        (SLEEPS, "PeriodicVacate = JobCurrentStartExecutingDate > 0", 107),
         ("Cmd = \"/bin/true\"", "DeferralTime = 1000", 114),
         ("Cmd = \"/bin/true\"", "UserLog = \".\"", 112),
         ("Cmd = \"/bin/true\"", "PeriodicRemove = ExitCode is 0", 100),
@@ -157,4 +169,50 @@ fn the_daemon_ends_with_the_statuses_of_the_real_one() {
             assert_eq!(events(&place), ["000", "004", "012"], "{}", log(&place));
         }
     }
+}
+
+/// live.md F1: a real schedd ran it three times.
+#[test]
+fn starts_are_counted_in_the_queue_and_the_starter_of_a_run_knows_those_before() {
+    let place = local().option(&["--until", "5"]);
+    let ad = "NumJobStarts = 0\nNumJobCompletions = 0\nOnExitRemove = NumJobStarts >= 2";
+    let ran = place.run(&format!("{JOB}\n{}\n{ad}", shell("echo ran >> runs; exit 1")));
+    assert_eq!(std::fs::read_to_string(place.path("iwd/runs")).unwrap().lines().count(), 3, "{}", ran.told);
+    assert!(ran.has("JobStatus = 4") && ran.has("NumJobStarts = 3"), "{}\n{}", ran.ad, ran.told);
+}
+
+#[test]
+fn max_retries_of_a_local_job_end_though_25_14_runs_it_for_ever() {
+    let policy = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode is 0\nNumJobCompletions = 0";
+    for (quirks, runs, status) in [("none", 3, "JobStatus = 4"), ("reference", 5, "JobStatus = 1")] {
+        let place = local().option(&["--until", "5", "--quirks", quirks]);
+        let ran = place.run(&format!("{JOB}\n{}\n{policy}", shell("echo ran >> runs; exit 1")));
+        let ran_so_often = std::fs::read_to_string(place.path("iwd/runs")).unwrap().lines().count();
+        assert_eq!(ran_so_often, runs, "{quirks}: {}", ran.told);
+        assert!(ran.has(status), "{quirks}: {}", ran.ad);
+        assert!(
+            ran.has(&format!("NumJobCompletions = {}", if quirks == "none" { 3 } else { 0 })),
+            "{}",
+            ran.ad
+        );
+        let told = ran.told.matches("(local-completions-uncounted)").count();
+        assert_eq!(told, usize::from(quirks == "none"), "{}", ran.told);
+    }
+}
+
+/// live.md F4: job 5 of r0004, and job 13.
+#[test]
+fn the_last_of_several_reasons_holds_a_local_job_and_the_queue_does_not_hear_how_a_held_job_ended() {
+    let place = local();
+    let ran = place
+        .run(&format!("JobUniverse = 12\nUserLog = \"log\"\nIn = \"no/in\"\nOut = \"no/out\"\n{SLEEPS}"));
+    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 7"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.ad.contains("as standard output"), "{}", ran.ad);
+    assert!(log(&place).contains("as standard input"), "{}", log(&place));
+    let place = local();
+    let ad = "ExitBySignal = false\nOnExitHold = ExitSignal is 11\nNumJobStarts = 0";
+    let ran = place.run(&format!("{JOB}\n{}\n{ad}", shell("kill -SEGV $$")));
+    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 3"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.has("ExitBySignal = false") && !ran.ad.contains("\nExitSignal = "), "{}", ran.ad);
+    assert!(ran.has("NumJobStarts = 1"), "{}", ran.ad);
 }
