@@ -140,6 +140,11 @@ impl Shadow<'_> {
             ..Evicted::default()
         };
         Self::log(Body::Evicted(Box::new(body)), out);
+        self.note_vacate(now, why);
+    }
+
+    /// What the queue remembers of a job that has left its slot before its end.
+    pub(super) fn note_vacate(&mut self, now: Now, why: Why) {
         let Why { reason, code, subcode } = why;
         self.ad.set("VacateReason", reason);
         self.ad.set("VacateReasonCode", code);

@@ -13,16 +13,18 @@ use crate::user_policy;
 pub enum Event {
     /// Begin.
     Begin,
-    /// SHADOW_PREPARE_JOB ended: how, and what it printed. `None`: it could not be executed or ran too long.
-    HookEnded(Option<(Exit, Vec<u8>)>),
+    /// SHADOW_PREPARE_JOB has ended.
+    HookEnded(HookEnd),
     /// The starter begins to move files.
     Transfer(Way),
     /// It has moved them.
     Transferred(Box<Transferred>),
     /// The job is about to run, in this directory.
     Executing(BString),
-    /// An update of the starter.
+    /// An update of the starter, after which a shadow evaluates periodic policies.
     Updated(Box<ClassAd>),
+    /// Attributes that are known when a run begins or has ended.
+    Known(Box<ClassAd>),
     /// The job's process has ended; its starter goes on.
     JobEnded,
     /// The job was stopped, so many processes.
@@ -42,6 +44,21 @@ pub enum Event {
     Ordered(Order),
     /// The time of the last `WakeAt` has come.
     Timeout,
+}
+
+/// How SHADOW_PREPARE_JOB ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookEnd {
+    /// Its status, and what it printed.
+    Exited(Exit, Vec<u8>),
+    /// It could not be executed.
+    Unexecuted,
+    /// There are no credentials for it.
+    NoCredentials,
+    /// It ran longer than the shadow waits.
+    TimedOut,
+    /// This program is to end: the job stays in the queue.
+    Abandoned,
 }
 
 /// How a starter ended.

@@ -227,7 +227,11 @@ impl<'w> Shadow<'w> {
             Event::Transfer(way) => self.transfer(now, way, &mut out),
             Event::Transferred(done) => self.transferred(now, &done, &mut out),
             Event::Executing(scratch) => self.executing(now, &scratch, &mut out),
-            Event::Updated(update) => self.updated(&update, &mut out),
+            Event::Updated(update) => {
+                self.updated(&update, &mut out);
+                self.policy_after_update(now, &mut out);
+            }
+            Event::Known(update) => self.updated(&update, &mut out),
             Event::JobEnded => self.job_ended(now),
             Event::Suspended(processes) => self.suspended(now, Some(processes), &mut out),
             Event::Continued => self.suspended(now, None, &mut out),

@@ -25,7 +25,7 @@ mod rounded;
 mod running;
 mod updates;
 
-pub use event::{Ended, Event, Order, Why};
+pub use event::{Ended, Event, HookEnd, Order, Why};
 pub use machine::{Action, Ask, Hook, Setup, Shadow, Until};
 pub use matched::{Matched, NotExpanded, matched};
 pub use reason::improved;

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::event::Why;
+use super::event::{HookEnd, Why};
 use super::machine::{Action, Hook, Phase, Run, Shadow, Until};
 use super::matched::{Matched, matched};
 use crate::classad::{Context, Dialect, Value};
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
 use crate::job::{HoldCode, JobStatus, attr};
-use crate::process::Exit;
 use crate::time::Now;
-use crate::user_log::Body;
+use crate::user_log::{Body, EventKind};
 use crate::user_policy;
 use crate::world::Frozen;
 
@@ -126,13 +125,21 @@ impl Shadow<'_> {
     }
 
     /// SHADOW_PREPARE_JOB: what it printed goes into the ad; a status below 300 holds the job, others send it back.
-    pub(super) fn hook_ended(&mut self, now: Now, answer: Option<(Exit, Vec<u8>)>, out: &mut Vec<Action>) {
+    pub(super) fn hook_ended(&mut self, now: Now, end: HookEnd, out: &mut Vec<Action>) {
         if self.phase != Phase::Hook {
             return;
         }
-        let Some((exit, printed)) = answer else {
-            self.count_time(now);
-            return self.again(now, true, out);
+        let (exit, printed) = match end {
+            HookEnd::Exited(exit, printed) => (exit, printed),
+            HookEnd::Unexecuted => return self.excepted(now, b"Job hook execution failed", out),
+            HookEnd::NoCredentials => {
+                return self.excepted(now, b"Submit-side job hook execution failed", out);
+            }
+            HookEnd::TimedOut => return self.excepted(now, b"Submit-side job hook execution timed out", out),
+            HookEnd::Abandoned => {
+                self.count_time(now);
+                return self.again(now, true, out);
+            }
         };
         let read = reply::ad_prefix(&printed, Dialect::of(self.setup.world));
         let said = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, &self.frozen(now));
@@ -144,8 +151,8 @@ impl Shadow<'_> {
         }
         let text = said.text(HookType::ShadowPrepareJob.name(), &path);
         out.push(Action::Tell(text.to_string()));
-        self.count_time(now);
         if said.status < 300 {
+            self.count_time(now);
             return self.hold(
                 now,
                 Why {
@@ -156,6 +163,23 @@ impl Shadow<'_> {
                 out,
             );
         }
+        self.excepted(now, &text, out);
+    }
+
+    /// The shadow gives up before there is a starter: event 007, and the job is idle again (`BaseShadow::log_except`).
+    fn excepted(&mut self, now: Now, message: &[u8], out: &mut Vec<Action>) {
+        self.count_time(now);
+        let line: BString = message.replace(b"\n", b"|").replace(b"\r", b" ").into();
+        let lines = vec![
+            "Shadow exception!".into(),
+            [b"\t", &line[..]].concat().into(),
+            "\t0  -  Run Bytes Sent By Job".into(),
+            "\t0  -  Run Bytes Received By Job".into(),
+        ];
+        Self::log(Body::Other { number: EventKind::ShadowException as u16, lines }, out);
+        self.ad.set("LastShadowException", line);
+        let reason = [b"Shadow Exception: ", message].concat();
+        self.note_vacate(now, Why::new(reason, HoldCode::ShadowException.number()));
         self.again(now, true, out);
     }
 

@@ -291,6 +291,14 @@ impl Shadow<'_> {
         debug_assert!(self.phase == Phase::Running);
     }
 
+    /// A shadow evaluates periodic policies at each update of its starter; one of the local universe at its interval alone
+    /// (`RemoteResource::updateFromStarter`).
+    pub(super) fn policy_after_update(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.phase == Phase::Running && !self.setup.local && self.setup.interval > 0 {
+            self.periodic(now, out);
+        }
+    }
+
     /// How long the job runs as policies have it: since its shadow began, in the local universe since its first start
     /// (`getJobBirthday`).
     fn age(&self, now: Now) -> i64 {

@@ -296,3 +296,60 @@ fn settings_for_what_is_not_here_are_named() {
     let ran = place.run(&shell("exit 0"));
     assert!(ran.told.contains("(command line)") && !ran.told.contains("<Over>"), "{}", ran.told);
 }
+
+/// reference-tests.md A2: a real pool holds such a job at the first update of its starter.
+#[test]
+fn periodic_policies_are_evaluated_at_each_update_of_the_starter() {
+    for (policy, code) in
+        [("PeriodicHold = JobCurrentStartExecutingDate > 0", 3), ("AllowedExecuteDuration = 0", 47)]
+    {
+        // The interval of policies stays at its minute.
+        let place = queue().knob("STARTER_INITIAL_UPDATE_INTERVAL = 2");
+        let ran = run(&place, &format!("{}\n{policy}", shell("exec sleep 600")));
+        let code = format!("HoldReasonCode = {code}");
+        assert_has(&ran, &["JobStatus = 5", &code]);
+        assert!(!ran.ad.contains("\nExitCode = "), "{}", ran.ad);
+    }
+    // The first update comes before the job runs.
+    let ran = run(&queue(), &format!("{}\nPeriodicRemove = JobStatus == 2", shell("exec sleep 600")));
+    assert_has(&ran, &["JobStatus = 3"]);
+}
+
+/// reference-tests.md A3 (`test_shadow_hook.py`).
+#[test]
+fn a_hook_of_the_shadow_that_sends_the_job_back_is_an_exception_of_the_shadow() {
+    let reported = "SHADOW_PREPARE_JOB (SHADOW_PREPARE_JOB) failed (reported status 390): Kinda bad";
+    let cases = [
+        ("cat > /dev/null; echo HookStatusCode = 390; echo 'HookStatusMessage = \"Kinda bad\"'", reported),
+        (
+            "exec /no/such/program",
+            "SHADOW_PREPARE_JOB (SHADOW_PREPARE_JOB) failed (exited with status 127): <no message>",
+        ),
+        ("cat > /dev/null; exec sleep 600", "Submit-side job hook execution timed out"),
+    ];
+    for (script, message) in cases {
+        let place = queue()
+            .hook("SHADOW_PREPARE_JOB", script)
+            .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_SHADOW_PREPARE_JOB_TIMEOUT = 2");
+        let ran = run(&place, &format!("{}\nNumVacates = 0", shell("exit 0")));
+        if message.contains("127") {
+            assert_has(&ran, &["JobStatus = 5", "HoldReasonCode = 48"]);
+            continue;
+        }
+        let (last, reason) = (
+            format!("LastShadowException = \"{message}\""),
+            format!("VacateReason = \"Shadow Exception: {message}\""),
+        );
+        let codes = ["JobStatus = 1", "VacateReasonCode = 1002", "VacateReasonSubCode = 0", "NumVacates = 1"];
+        assert_has(&ran, &codes);
+        assert_has(&ran, &[&last, &reason, "NumVacatesPreExecution = 1"]);
+        assert_has(&ran, &["NumVacatesByReason = [ ShadowException = 1 ]"]);
+        assert!(ran.ad.contains("\nLastVacateTime = "), "{}", ran.ad);
+        let text = format!(
+            " Shadow exception!\n\t{message}\n\t0  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job\n..."
+        );
+        let log = log(&place);
+        assert!(log.contains("\n007 (007.001.000) ") && log.contains(&text), "{log}\n{}", ran.told);
+        assert!(!log.contains("\n004 ") && !log.contains("\n021 "), "{log}");
+    }
+}

@@ -401,7 +401,7 @@ fn policy_runs_a_job_again_holds_it_and_removes_it() {
     assert_held(&ran, 3, 7);
     assert!(ran.has("HoldReason = \"three\""), "{}", ran.ad);
     let place = self::place().knob("PERIODIC_EXPR_INTERVAL = 1");
-    let ran = run(&place, "sleep 600", "PeriodicRemove = JobStatus == 2");
+    let ran = run(&place, "sleep 600", "PeriodicRemove = JobCurrentStartExecutingDate > 0");
     assert!(ran.has("JobStatus = 3"), "{}", ran.ad);
     assert_eq!(events(&place), ["000", "040", "040", "001", "009"]);
     let ran = run(&place, "sleep 600", "PeriodicHold = JobStatus == 2");

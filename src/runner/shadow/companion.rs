@@ -166,6 +166,8 @@ impl Companion for ShadowCompanion<'_> {
 
     fn saw(&mut self, now: Now, seen: Seen<'_>) -> Vec<Request> {
         let event = match seen {
+            // What it tells is known already.
+            Seen::Begun => Event::Updated(Box::default()),
             Seen::Transfer(way) => Event::Transfer(way),
             Seen::Transferred(done) => Event::Transferred(Box::new(done.clone())),
             Seen::Update(ad) => Event::Updated(Box::new(ad)),

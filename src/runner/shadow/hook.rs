@@ -79,8 +79,10 @@ pub(super) enum Answer {
         /// What it printed to its standard error.
         complaint: String,
     },
-    /// It could not be executed or ran too long, for this reason.
+    /// It could not be executed, for this reason.
     Failed(String),
+    /// It was killed, as it ran longer than the shadow waits, in words.
+    Late(String),
     /// It was killed because somebody wants something else of the job, or of us; what it said.
     Stopped(GivenUp, String),
 }
@@ -164,8 +166,8 @@ pub(super) fn call(
 impl GivenUp {
     fn answer(self, complaint: String) -> Answer {
         match self {
-            GivenUp::Late if complaint.is_empty() => Answer::Failed(LATE.to_owned()),
-            GivenUp::Late => Answer::Failed(format!("{LATE}; it said: {complaint}")),
+            GivenUp::Late if complaint.is_empty() => Answer::Late(LATE.to_owned()),
+            GivenUp::Late => Answer::Late(format!("{LATE}; it said: {complaint}")),
             GivenUp::Leaving | GivenUp::Order => Answer::Stopped(self, complaint),
         }
     }

@@ -23,7 +23,7 @@ use crate::runner::parent::Parent;
 use crate::runner::starter::{
     self, Beside, Companion as _, ControlCommand, Finished, Plan, Reply, UserLog, command_of,
 };
-use crate::shadow::{Action, Ended, Event, Hook, Setup, Shadow};
+use crate::shadow::{Action, Ended, Event, Hook, HookEnd, Setup, Shadow};
 use crate::starter::{Standing, ending};
 use crate::time::{Now, Tick};
 
@@ -197,7 +197,7 @@ impl<'w> Playing<'w> {
                 // The hook is not called without the credentials of its job (`ShadowHookMgr::tryHookPrepareJob`).
                 let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
                 self.companion.told.push(told);
-                self.tell(Event::HookEnded(None));
+                self.tell(Event::HookEnded(HookEnd::NoCredentials));
                 return Ok(());
             }
         };
@@ -214,7 +214,7 @@ impl<'w> Playing<'w> {
         self.companion.told.extend(credentials.and_then(HookCredentials::take_away));
         let it_said = |said: &str| Some(format!("it said: {said}")).filter(|_| !said.is_empty());
         let said = match &answer {
-            Answer::Failed(reason) => Some(reason.clone()),
+            Answer::Failed(reason) | Answer::Late(reason) => Some(reason.clone()),
             Answer::Stopped(_, complaint) if complaint.is_empty() => Some("its end was asked for".to_owned()),
             Answer::Stopped(_, complaint) => Some(format!("its end was asked for; it said: {complaint}")),
             Answer::Ended { complaint, .. } => it_said(complaint),
@@ -222,12 +222,13 @@ impl<'w> Playing<'w> {
         let tell = |said| format!("SHADOW_PREPARE_JOB '{}': {said}", hook::shown(hook));
         self.companion.told.extend(said.map(tell));
         match answer {
-            Answer::Ended { exit, stdout, .. } => self.tell(Event::HookEnded(Some((exit, stdout)))),
-            Answer::Failed(_) => self.tell(Event::HookEnded(None)),
+            Answer::Ended { exit, stdout, .. } => self.tell(Event::HookEnded(HookEnd::Exited(exit, stdout))),
+            Answer::Failed(_) => self.tell(Event::HookEnded(HookEnd::Unexecuted)),
+            Answer::Late(_) => self.tell(Event::HookEnded(HookEnd::TimedOut)),
             // The machine has had its order.
             Answer::Stopped(GivenUp::Order, _) => {}
             Answer::Stopped(..) => {
-                self.tell(Event::HookEnded(None));
+                self.tell(Event::HookEnded(HookEnd::Abandoned));
                 self.leave();
             }
         }
@@ -257,7 +258,7 @@ impl<'w> Playing<'w> {
     ) -> io::Result<()> {
         if let Some(machine) = &self.machine {
             let provisioned = ending::provisioned(machine, self.companion.world);
-            self.tell(Event::Updated(Box::new(provisioned)));
+            self.tell(Event::Known(Box::new(provisioned)));
         }
         if self.is_late() {
             self.tell(Event::Ended(Ended { asked: true, last: true, ..Ended::default() }));
@@ -312,7 +313,7 @@ impl<'w> Playing<'w> {
             for name in self.companion.unsaid() {
                 drop(outcome.remove(name));
             }
-            self.tell(Event::Updated(Box::new(outcome)));
+            self.tell(Event::Known(Box::new(outcome)));
         }
         let exit = match finished.standing {
             Standing::Ran(exit) => Some(exit),

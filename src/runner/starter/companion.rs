@@ -9,6 +9,8 @@ use crate::transfer::{Transferred, Way};
 /// What a starter does that its shadow hears of.
 #[derive(Debug)]
 pub enum Seen<'a> {
+    /// It has its directory, and tells of the resources that its slot has: its first update.
+    Begun,
     /// It begins to move files.
     Transfer(Way),
     /// It has moved them.
@@ -43,6 +45,7 @@ pub trait Companion {
 /// What of an event is seen.
 pub(super) fn of_event(event: &Event) -> Option<Seen<'_>> {
     match event {
+        Event::ScratchMade { .. } => Some(Seen::Begun),
         Event::Transferred(done) => Some(Seen::Transferred(done)),
         Event::Asked(Request::Remove(_)) => Some(Seen::Removal),
         _ => None,
