@@ -11,7 +11,7 @@ use std::time::Duration;
 use bstr::BString;
 
 pub use htc_classad::Zone;
-use htc_classad::{Mode, Outside};
+use htc_classad::{Mode, Outside, UserMaps};
 
 use crate::process::Exit;
 use crate::time::Now;
@@ -233,6 +233,9 @@ macro_rules! of_its_world {
             }
             fn home(&self, user: &[u8]) -> Option<BString> {
                 self.world.home(user)
+            }
+            fn user_maps(&self) -> Option<&UserMaps> {
+                self.world.user_maps()
             }
             fn mode(&self) -> Mode {
                 let $it = self;

@@ -38,6 +38,11 @@ fn classad_eval_answers_as_recorded() -> Result<(), String> {
 }
 
 #[test]
+fn user_map_answers_as_recorded() -> Result<(), String> {
+    all_agree("user_map")
+}
+
+#[test]
 fn condor_q_prints_the_ads_of_a_file_as_recorded() -> Result<(), String> {
     all_agree("output")
 }

@@ -19,7 +19,8 @@ pub(super) use self::read::configured_queue;
 use self::read::queue_log;
 use self::rows::{age_text, letter};
 use super::common::{
-    Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out, table,
+    Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out,
+    stop_without_reader, table,
 };
 use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::format::json::{self, Layout};
@@ -162,6 +163,9 @@ impl View<'_> {
     }
 
     fn watch(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+        if self.common.watch.is_some() {
+            stop_without_reader();
+        }
         let mut seen = false;
         loop {
             let world = self.common.clock.world();

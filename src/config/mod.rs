@@ -38,6 +38,7 @@ pub mod story;
 pub mod string_pool;
 pub mod template;
 pub mod use_counts;
+mod user_maps;
 pub mod value_error;
 pub mod version;
 pub mod view;

@@ -51,7 +51,7 @@ pub use outlet::Outlet;
 pub use overwrite::overwritten;
 pub use portions::{threads, work_off};
 pub use reactor::{Interest, Reactor};
-pub use real_world::{RealWorld, local_time};
+pub use real_world::{RealWorld, SharedMaps, local_time};
 pub use signals::sigpipe_was_ignored;
 pub use spawn::interpreter_of;
 pub use spawn_error::{SpawnError, Stage, strerror};

@@ -9,14 +9,14 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::classad::{Mode, Outside};
+use crate::classad::{Mode, Outside, UserMaps};
 use crate::process::{ChildSpec, Exit, Session, Stdio};
 use crate::time::{Now, Tick};
 use crate::world::{
@@ -42,7 +42,15 @@ pub struct RealWorld {
     until: Option<Tick>,
     /// Whether a command was killed since `until` was there.
     cut: Arc<AtomicBool>,
+    maps: SharedMaps,
 }
+
+/// Maps of users that several worlds share.
+#[derive(Clone, Debug, Default)]
+pub struct SharedMaps(Option<Arc<LazyLock<UserMaps, MapLoader>>>);
+
+/// Loads the maps of users when they are first asked.
+type MapLoader = Box<dyn FnOnce() -> UserMaps + Send>;
 
 impl Default for RealWorld {
     fn default() -> Self {
@@ -56,7 +64,15 @@ impl RealWorld {
         // What the keys of hash tables come from, without a file to open.
         let seed = RandomState::new().hash_one(0_u8);
         let cut = Arc::default();
-        RealWorld { fixed: None, random: Cell::new(seed), utc: false, strict: false, until: None, cut }
+        RealWorld {
+            fixed: None,
+            random: Cell::new(seed),
+            utc: false,
+            strict: false,
+            until: None,
+            cut,
+            maps: SharedMaps::default(),
+        }
     }
 
     /// The same, with the wall clock standing at this time.
@@ -93,6 +109,24 @@ impl RealWorld {
     pub fn strict(self, strict: bool) -> Self {
         RealWorld { strict, ..self }
     }
+
+    /// The same with maps of users, which `load` makes when `userMap()` is first called.
+    #[must_use]
+    pub fn user_maps(self, load: impl FnOnce() -> UserMaps + Send + 'static) -> Self {
+        let load: MapLoader = Box::new(load);
+        RealWorld { maps: SharedMaps(Some(Arc::new(LazyLock::new(load)))), ..self }
+    }
+
+    /// Its maps of users, for [`RealWorld::with_maps`] of another thread.
+    pub fn shared_maps(&self) -> SharedMaps {
+        self.maps.clone()
+    }
+
+    /// The same with the maps of another world.
+    #[must_use]
+    pub fn with_maps(self, maps: SharedMaps) -> Self {
+        RealWorld { maps, ..self }
+    }
 }
 
 /// The zone of TZ or of the machine at a moment: seconds east of Greenwich, and whether daylight saving is in force.
@@ -116,6 +150,10 @@ impl Outside for RealWorld {
 
     fn home(&self, user: &[u8]) -> Option<BString> {
         self.account_by_name(user).map(|account| account.home)
+    }
+
+    fn user_maps(&self) -> Option<&UserMaps> {
+        self.maps.0.as_ref().map(|maps| LazyLock::force(maps))
     }
 
     fn mode(&self) -> Mode {

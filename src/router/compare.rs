@@ -65,7 +65,7 @@ impl<'a> Comparison<'a> {
 impl Comparison<'_> {
     /// What one of the two does with a job, all its routes being empty.
     pub fn outcome(&self, side: &Side<'_>, job: &ClassAd) -> Outcome {
-        let world = &InMode { world: self.world, strict: side.knobs.strict };
+        let world = &InMode { world: side.config.world(), strict: side.knobs.strict };
         world.reseed(1);
         let mut states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
         let mut chooser = Chooser::new(side.table, side.knobs, None, world);

@@ -1,6 +1,7 @@
 //! Carries out what the machines ask for: slots, starters, routers and single hooks, live or simulated.
 
 pub mod config_lint;
+mod configured_world;
 pub mod control;
 pub mod cron;
 pub mod event_log;
@@ -18,3 +19,5 @@ pub mod slot;
 mod spawning;
 pub mod starter;
 pub mod transfer;
+
+pub use configured_world::configured_world;

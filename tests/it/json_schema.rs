@@ -10,7 +10,7 @@ use super::children::write_executable;
 use super::point::Point;
 
 /// Schema and command line of each call; a schema stands for the rows.
-const CALLS: &str = include_str!("../data/json_calls.tsv");
+pub(super) const CALLS: &str = include_str!("../data/json_calls.tsv");
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -108,7 +108,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// What the calls read: the files of the manual's examples, and some that have faults.
-fn place() -> tempfile::TempDir {
+pub(super) fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     copy(&root().join("tests/data/manual"), place.path());
     copy(&root().join("examples/quickstart"), &place.path().join("quickstart"));
@@ -128,19 +128,24 @@ fn place() -> tempfile::TempDir {
 
 /// Status, standard output and standard error of a line typed into a shell.
 fn call(place: &Path, line: &str) -> (i32, String, String) {
+    let output = shell(place, line).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// A line for a shell that has the programs on its path.
+pub(super) fn shell(place: &Path, line: &str) -> Command {
     let programs: PathBuf = Path::new(env!("CARGO_BIN_EXE_htc-hook-test")).parent().unwrap().into();
     let path = std::env::join_paths([&programs, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
-    let output = Command::new("/bin/sh")
+    let mut command = Command::new("/bin/sh");
+    command
         .args(["-c", line])
         .current_dir(place)
         .env("PATH", path)
         .env("TZ", "UTC")
         .env("CONDOR_CONFIG", place.join("condor_config"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+        .stdin(Stdio::null());
+    command
 }
 
 /// A line with an option behind its verb, where no hook's words are.

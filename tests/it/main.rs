@@ -134,3 +134,4 @@ mod transform_lint;
 #[cfg(feature = "cli")]
 mod transform_verb;
 mod waiting;
+mod user_maps;

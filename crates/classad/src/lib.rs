@@ -10,6 +10,7 @@ pub mod read;
 pub mod regex;
 pub mod syntax;
 pub mod text;
+mod user_map;
 
 pub use ad::{ClassAd, LineError, List, Shape, Value, unparse};
 pub use eval::{Context, MatchAd, Observer, Part, Place, explain, flatten, references};
@@ -22,6 +23,7 @@ pub use syntax::{
     AbsTime, AttrName, BadToken, Dialect, Expr, ParseError, ParseErrorKind, function_names, hash_of_name,
     is_private, traps,
 };
+pub use user_map::{Include, Unmapped, UserMap, UserMaps};
 
 /// The examples of the README.
 #[cfg(all(doctest, feature = "serde"))]

@@ -7,6 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::{BString, ByteSlice};
 
+use crate::user_map::UserMaps;
+
 /// The world around an evaluation.
 pub trait Outside {
     /// Whole seconds since the epoch: `time()`, `CurrentTime`.
@@ -20,6 +22,11 @@ pub trait Outside {
 
     /// The home directory of the account of that name: `userHome()`.
     fn home(&self, user: &[u8]) -> Option<BString>;
+
+    /// The maps of users that `userMap()` asks; none without a configuration.
+    fn user_maps(&self) -> Option<&UserMaps> {
+        None
+    }
 
     /// How expressions are read and evaluated.
     fn mode(&self) -> Mode {

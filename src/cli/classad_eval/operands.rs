@@ -16,7 +16,7 @@ use super::{explanation, tool};
 use crate::classad::format::json;
 use crate::classad::stream::{AdReader, Form};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
-use crate::cli::common::{JsonRows, Problem, Session, Status, malformed};
+use crate::cli::common::{JsonRows, Problem, Session, Status, malformed, maps_of_tool, stdout};
 use crate::os::RealWorld;
 
 /// One word of the command line that does something when its turn comes.
@@ -52,9 +52,9 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
     let mut work = Work {
         cli,
         session,
-        world: cli.clock.world(),
+        world: cli.clock.world().with_maps(maps_of_tool(Some(session))),
         dialect: ask::dialect(cli),
-        out: JsonRows::new(io::stdout().lock(), cli.output.json && !cli.question.parse),
+        out: JsonRows::new(stdout(), cli.output.json && !cli.question.parse),
         my: ClassAd::new(),
         target: None,
         quiet: false,

@@ -12,7 +12,9 @@ use super::results::compare_keys;
 use super::{ask, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
-use crate::cli::common::{JsonRows, Painter, PrintMask, Problem, Row, Session, Status, pipe_ends};
+use crate::cli::common::{
+    JsonRows, Painter, PrintMask, Problem, Row, Session, Status, maps_of_tool, pipe_ends,
+};
 use crate::os::RealWorld;
 
 /// One pair of ads.
@@ -30,7 +32,7 @@ struct Pair<'a> {
 /// # Errors
 /// Bad expressions, input that cannot be read, and those of standard output.
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let world = cli.clock.world();
+    let world = cli.clock.world().with_maps(maps_of_tool(Some(session)));
     let dialect = ask::dialect(cli);
     let Some(file) = &cli.stream.r#match else { return Ok(Status::Done) };
     if file == Path::new("-") && cli.input.ads == Path::new("-") {

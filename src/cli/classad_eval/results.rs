@@ -68,7 +68,7 @@ impl<'a, W: Write> Results<'a, W> {
         let mut results = Results {
             work,
             mask,
-            world: work.cli.clock.world(),
+            world: work.world(),
             writer: None,
             out,
             skim: None,
@@ -114,7 +114,7 @@ impl<'a, W: Write> Results<'a, W> {
     /// Takes all ads of a stream that the constraint lets through.
     pub(super) fn take_all<R: Read>(&mut self, ads: &mut Ads<'_, R>, odd: &mut Odd) -> anyhow::Result<()> {
         let work = self.work;
-        let (world, strict) = (work.cli.clock.world(), work.cli.context.strict);
+        let (world, strict) = (work.world(), work.cli.context.strict);
         let has_ads = work.operands.is_empty() && work.count_by.is_empty() && !work.cli.question.explain;
         if let (Some(form), None, true) = (work.form, &self.writer, has_ads) {
             self.writer = Some(output::writer(work.cli, form));

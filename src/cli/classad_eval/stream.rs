@@ -12,7 +12,7 @@ use super::results::{PortionOutput, Results};
 use super::work::Work;
 use super::{ask, output, unknown};
 use crate::classad::stream::{AdError, Form};
-use crate::cli::common::{JsonRows, Output, Session, Status, pipe_ends};
+use crate::cli::common::{JsonRows, Output, Session, Status, pipe_ends, stop_without_reader};
 use crate::os::{Enough, threads, work_off};
 
 /// Reads the stream and prints what is wanted of it.
@@ -20,6 +20,9 @@ use crate::os::{Enough, threads, work_off};
 /// # Errors
 /// Bad expressions, input that cannot be read, and those of standard output.
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
+    if !cli.question.exit_status {
+        stop_without_reader();
+    }
     let dialect = ask::dialect(cli);
     let mut work = Work::new(cli, dialect, session)?;
     let columns = output::columns(cli, matches)?;

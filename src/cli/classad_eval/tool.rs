@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::classad::format::new;
 use crate::classad::{AbsTime, ClassAd, Context, Dialect, Expr, List, Value};
-use crate::cli::common::{Session, Status};
+use crate::cli::common::{Session, Status, maps_of_tool, stdout};
 use crate::os::{RealWorld, read_whole};
 
 const USAGE: &str = "Usage: {0} [options] <expr|assignment>[ <expr|assignment>]*
@@ -38,8 +38,8 @@ struct State {
 /// # Errors
 /// Those of standard output.
 pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
-    let world = RealWorld::new();
-    let mut out = io::stdout().lock();
+    let world = RealWorld::new().with_maps(maps_of_tool(None));
+    let mut out = stdout();
     let mut state = State { my: ClassAd::new(), target: None, quiet: false, changed: true };
     let mut words = words.iter();
     while let Some(word) = words.next() {

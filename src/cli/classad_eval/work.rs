@@ -7,7 +7,8 @@ use super::options::Cli;
 use super::{operands, output, tool};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
-use crate::cli::common::{Problem, Session};
+use crate::cli::common::{Problem, Session, maps_of_tool};
+use crate::os::{RealWorld, SharedMaps};
 
 /// What is done with the expressions among the operands, for each ad.
 pub(super) struct Operand {
@@ -28,6 +29,7 @@ pub(super) struct Work<'a> {
     pub(super) target: Option<ClassAd>,
     pub(super) form: Option<ListForm>,
     pub(super) only_form_of_input: bool,
+    maps: SharedMaps,
 }
 
 impl<'a> Work<'a> {
@@ -84,6 +86,12 @@ impl<'a> Work<'a> {
             target,
             form,
             only_form_of_input,
+            maps: maps_of_tool(Some(session)),
         })
+    }
+
+    /// The world that expressions are evaluated in.
+    pub(super) fn world(&self) -> RealWorld {
+        self.cli.clock.world().with_maps(self.maps.clone())
     }
 }

@@ -1,7 +1,7 @@
 //! The two ends of a pipe: output is collected in blocks, and flushed before a read that would block, so that a slow
 //! producer never waits behind our buffer and a fast one costs few system calls.
 
-use std::io::{self, BufWriter, Read, Stdin, Stdout, Write};
+use std::io::{self, BufWriter, Read, Stdin, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::stdout::{Stdout, stdout};
 use crate::os::Enough;
 
 /// How much is read and written at once.
@@ -35,7 +36,7 @@ impl Shared {
 
 /// Standard input and standard output, tied together. Wrap the input in a `BufReader` of [`Input::BLOCK`] bytes.
 pub fn pipe_ends() -> (Input, Output) {
-    let output = Mutex::new(BufWriter::with_capacity(BLOCK, io::stdout()));
+    let output = Mutex::new(BufWriter::with_capacity(BLOCK, stdout()));
     let shared = Arc::new(Shared { output, blocks: AtomicBool::new(false) });
     (Input { stdin: io::stdin(), shared: Arc::clone(&shared), enough: Enough::new() }, Output { shared })
 }
@@ -79,7 +80,7 @@ impl Read for Input {
         }
         self.shared.blocks.store(true, Ordering::SeqCst);
         self.shared.output().flush()?;
-        io::stdout().flush()?;
+        stdout().flush()?;
         let goes_on = self.enough.goes_on(&self.stdin);
         let read = if goes_on { self.stdin.lock().read(buffer) } else { Ok(0) };
         self.shared.blocks.store(false, Ordering::SeqCst);

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::stdout::{Stdout, stdout};
 use crate::os::NewFile;
 
 /// Where output goes: standard output, or a file.
 #[derive(Debug)]
 pub(crate) enum Sink {
     /// Standard output.
-    Stdout(io::Stdout),
+    Stdout(Stdout),
     /// A file.
     File(NewFile),
 }
@@ -21,7 +22,7 @@ impl Sink {
     /// The file cannot be written.
     pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
         Ok(match path {
-            None => Sink::Stdout(io::stdout()),
+            None => Sink::Stdout(stdout()),
             Some(path) => Sink::File(NewFile::create(path)?),
         })
     }

@@ -10,6 +10,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::color::{Painter, When};
+use super::stdout::stdout;
 use super::{Program, Session, Status, normalise, problem, wrong_number};
 use crate::cli::{compat, complete};
 
@@ -21,7 +22,7 @@ impl Program {
         let called = words.next().unwrap_or_default();
         let words: Vec<OsString> = words.collect();
         if let Some(shell) = std::env::var_os(complete::ASKED) {
-            let _ = std::io::stdout().write_all(complete::answer(self, &shell, &words).as_bytes());
+            let _ = stdout().write_all(complete::answer(self, &shell, &words).as_bytes());
             return ExitCode::SUCCESS;
         }
         self.call(&called, &words).into()
@@ -47,7 +48,7 @@ impl Program {
         if let [word] = words
             && ["--version", "-version", "-V"].iter().any(|version| word == version)
         {
-            writeln!(std::io::stdout(), "{} {}", self.name, env!("HTC_VERSION"))?;
+            writeln!(stdout(), "{} {}", self.name, env!("HTC_VERSION"))?;
             return Ok(Status::Done);
         }
         let mut command = (self.command)();
@@ -69,7 +70,7 @@ impl Program {
     fn clap_outcome(&self, error: &clap::Error, session: &Session) -> anyhow::Result<Status> {
         let text = error.render().to_string();
         if !error.use_stderr() {
-            std::io::stdout().write_all(text.as_bytes())?;
+            stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
         // clap's message without its usage lines, which tell less than `--help`.
@@ -137,7 +138,7 @@ fn color_of(words: &[OsString]) -> Option<When> {
 }
 
 fn outcome(result: anyhow::Result<Status>, session: &Session) -> Status {
-    let flushed = result.and_then(|status| match std::io::stdout().flush() {
+    let flushed = result.and_then(|status| match stdout().flush() {
         Ok(()) => Ok(status),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(status),
         Err(error) => Err(error.into()),

@@ -15,7 +15,7 @@ use bstr::{BString, ByteSlice};
 use super::configuration;
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{Session as Program, Status};
+use crate::cli::common::{Session as Program, Status, stdout};
 use crate::cli::compat::{Rule, Word, Words, rule};
 use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
@@ -25,6 +25,7 @@ use crate::router::{
     Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Reading, Rounds, Route, RouteState, RouteTable,
     Subject, TranslateError, Translator, When, forget_routing,
 };
+use crate::runner::configured_world;
 use crate::world::World;
 use log::{Log, Steps, routes, table_text};
 
@@ -91,7 +92,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         ControlFlow::Continue(options) => options,
         ControlFlow::Break(status) => return Ok(Status::Tool(status)),
     };
-    let world = world.strict(config.is_strict());
+    let world = configured_world(world, &config, &mut |_| {});
     let view = config.view(&world);
     let mut log = Log {
         out: Vec::new(),
@@ -132,7 +133,7 @@ fn read(words: &[OsString], program: &Program) -> ControlFlow<u8, Options> {
                 return ControlFlow::Break(0);
             }
             Id::Version => {
-                let mut out = io::stdout();
+                let mut out = stdout();
                 let _ = out.write_all(b"$CondorVersion: 25.14.0 htc-hooks $\n$CondorPlatform: x86_64 $\n");
                 return ControlFlow::Break(0);
             }

@@ -11,7 +11,7 @@ use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
 use crate::classad::stream::{Delimiter, ReferenceReader, Skim};
 use crate::classad::{ClassAd, Context, Expr};
-use crate::cli::common::{Session, Status};
+use crate::cli::common::{Session, Status, maps_of_tool, stdout, stop_without_reader};
 use crate::os::RealWorld;
 use crate::world::World;
 
@@ -44,9 +44,10 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
             return Ok(Status::Tool(1));
         }
     };
-    let world = RealWorld::new();
+    let world = RealWorld::new().with_maps(maps_of_tool(None));
     let constraint = options.constraint(session);
-    let mut out = BufWriter::new(io::stdout().lock());
+    stop_without_reader();
+    let mut out = BufWriter::new(stdout());
     let mut jobs = Jobs::default();
     let mut reader = ReferenceReader::new(read, options.form, Delimiter::Queue);
     let mut skim = options.wanted(constraint.as_ref());

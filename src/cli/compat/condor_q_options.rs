@@ -1,7 +1,7 @@
 //! The words of `condor_q`: its table of options and what they ask for (reference: condor_q.V6/queue.cpp, `processCommandLineArguments`).
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::ByteSlice;
@@ -10,7 +10,7 @@ use super::condor_q_tables::{Columns, RunTime};
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::Form;
 use crate::classad::{AttrName, Dialect, Expr};
-use crate::cli::common::{PrintMask, Session, Status};
+use crate::cli::common::{PrintMask, Session, Status, stdout};
 use crate::cli::compat::{Rule, Word, Words, rule};
 use crate::text::number::integer_prefix;
 
@@ -206,7 +206,7 @@ impl Refusal {
         let lead = if message.starts_with('-') && usage { "" } else { "Error: " };
         session.tell(&format!("{lead}{message}\n"));
         if usage {
-            io::stdout().write_all(USAGE.as_bytes())?;
+            stdout().write_all(USAGE.as_bytes())?;
         }
         Ok(Status::Tool(1))
     }
@@ -221,7 +221,7 @@ impl QueueOptions {
                 Ok(Ok(options))
             }
             Ok(Err(text)) => {
-                io::stdout().write_all(text.as_bytes())?;
+                stdout().write_all(text.as_bytes())?;
                 Ok(Err(Status::Tool(0)))
             }
             Err(refusal) => refusal.tell(session).map(Err),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
-use crate::cli::common::{Session as Program, Status};
+use crate::cli::common::{Session as Program, Status, stdout, stop_without_reader};
 use crate::config::{Config, LoadOptions, Who};
 use crate::os::RealWorld;
 use crate::queue::{HistoryReader, HistoryRecord};
@@ -41,6 +41,7 @@ struct Options {
 
 /// Answers to the name `condor_router_history`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+    stop_without_reader();
     let options = match read(words) {
         Ok(Some(options)) => options,
         Ok(None) => {
@@ -68,7 +69,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     let end = now - options.age * DAY;
     let start = end - options.days * DAY;
     let (out, failed) = report(&options, &spool, (start, end), &world);
-    io::stdout().write_all(&out)?;
+    stdout().write_all(&out)?;
     if failed > 0 {
         program.tell(&format!(
             "condor_router_history: {failed} records without a usable CompletionDate or JobStatus left out\n"

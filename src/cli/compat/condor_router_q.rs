@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 
 use bstr::ByteSlice;
 
@@ -12,11 +12,12 @@ use super::condor_q_list::List;
 use super::condor_q_options::{QueueOptions, Table, USAGE as QUEUE_USAGE};
 use super::configuration;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::cli::common::{Session as Program, Status};
+use crate::cli::common::{Session as Program, Status, stdout, stop_without_reader};
 use crate::cli::router_status::configured_queue;
 use crate::config::Config;
 use crate::job::JobId;
 use crate::os::RealWorld;
+use crate::runner::configured_world;
 use crate::world::World;
 
 const USAGE: &str = "USAGE: condor_router_q [router_q options] [condor_q options]
@@ -39,6 +40,7 @@ Usage for condor_q follows:
 
 /// Answers to the name `condor_router_q`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+    stop_without_reader();
     let mut constraint = "RouteName =!= UNDEFINED".to_owned();
     let mut summary = false;
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned()).peekable();
@@ -54,8 +56,8 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
             "-constraint" => format!(" && ({})", value()),
             "-route" | "-site" => format!(" && RouteName =?= \"{}\"", value()),
             "-h" | "-help" => {
-                io::stdout().write_all(USAGE.as_bytes())?;
-                io::stdout().write_all(QUEUE_USAGE.as_bytes())?;
+                stdout().write_all(USAGE.as_bytes())?;
+                stdout().write_all(QUEUE_USAGE.as_bytes())?;
                 return Ok(Status::Tool(0));
             }
             _ => {
@@ -82,7 +84,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     if summary {
         return summary_of(&constraint, &config, out, program);
     }
-    io::stdout().write_all(&out)?;
+    stdout().write_all(&out)?;
     let words = ["-constraint".to_owned(), constraint].into_iter().chain(rest);
     list(&words.map(OsString::from).collect::<Vec<_>>(), &config, program)
 }
@@ -94,7 +96,7 @@ fn summary_of(
     mut out: Vec<u8>,
     program: &Program,
 ) -> anyhow::Result<Status> {
-    let world = RealWorld::new().strict(config.is_strict());
+    let world = configured_world(RealWorld::new(), &config, &mut |_| {});
     match Expr::parse_with(constraint.as_bytes(), Dialect::of(&world)) {
         Ok(expr) => {
             // Of two queues the summary looks into that of the copies.
@@ -105,7 +107,7 @@ fn summary_of(
         }
         Err(_) => program.tell(&format!("Error:  Parse error of: {constraint}\n")),
     }
-    io::stdout().write_all(&out)?;
+    stdout().write_all(&out)?;
     Ok(Status::Tool(0))
 }
 
@@ -144,7 +146,7 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
         let kept = &kept[..kept.len().min(options.limit.unwrap_or(usize::MAX))];
         let columns = match options.wide {
             Some(columns) => columns,
-            None => io::stdout().is_terminal().then_some(0),
+            None => std::io::stdout().is_terminal().then_some(0),
         };
         // Without a number a terminal is taken to have 80.
         let columns = columns.map(|columns| if columns > 0 { columns } else { 80 });
@@ -157,7 +159,7 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
     } else {
         options.print(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
     }
-    io::stdout().write_all(&out)?;
+    stdout().write_all(&out)?;
     Ok(Status::Tool(0))
 }
 

@@ -14,7 +14,7 @@ use super::configuration;
 use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context, Dialect};
-use crate::cli::common::{Problem, Session as Program, Sink, Status};
+use crate::cli::common::{Problem, Session as Program, Sink, Status, stdout, stop_without_reader};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
 use crate::os::{Enough, RealWorld, Until, overwritten, read_whole, threads};
@@ -23,6 +23,7 @@ use crate::world::World;
 
 /// Answers to the name `condor_transform_ads`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+    stop_without_reader();
     let options = match read(words, program) {
         Asked::Status(status) => return Ok(Status::Tool(status)),
         Asked::Work(options) => *options,
@@ -53,7 +54,7 @@ impl Tool<'_> {
         if let Some(options) = &self.options.convert {
             let mut out = Vec::new();
             let status = self.convert(*options, &mut out);
-            io::stdout().write_all(&out)?;
+            stdout().write_all(&out)?;
             return Ok(status);
         }
         if self.options.unit_test {

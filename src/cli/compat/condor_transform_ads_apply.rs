@@ -1,6 +1,6 @@
 //! `condor_transform_ads` at one ad: all transforms are applied to it, and it is written.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use bstr::{BStr, BString};
@@ -8,7 +8,7 @@ use bstr::{BStr, BString};
 use super::condor_transform_ads_words::Options;
 use crate::classad::ClassAd;
 use crate::classad::format::list::{ListWriter, Order};
-use crate::cli::common::{Session as Program, Status};
+use crate::cli::common::{Session as Program, Status, stdout};
 use crate::cli::transform_report::{self as report, Verbose};
 use crate::config::{Config, View};
 use crate::quirks::Quirks;
@@ -79,7 +79,7 @@ impl Tool<'_> {
         let steps = observer.take();
         match self.out() {
             // The steps go to standard output, wherever the ads go.
-            Some(_) => io::stdout().write_all(&steps)?,
+            Some(_) => stdout().write_all(&steps)?,
             None => out.write_all(&steps)?,
         }
         if failed.is_none() && !self.options.silent {

@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::Form;
-use crate::cli::common::Session as Program;
+use crate::cli::common::{Session as Program, stdout};
 use crate::cli::compat::{Rule, Word, Words, rule};
 use crate::transform::legacy;
 
@@ -231,7 +231,7 @@ impl Reading<'_> {
             topic if topic.len() >= 4 && b"convert".starts_with(topic) => format!("{CONVERT_HELP}{USAGE}"),
             _ => USAGE.to_owned(),
         };
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        let _ = stdout().write_all(text.as_bytes());
         0
     }
 

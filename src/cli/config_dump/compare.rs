@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::loading::problem;
-use crate::cli::common::{OutputOptions, Painter, Status};
+use crate::cli::common::{OutputOptions, Painter, Status, stdout};
 use crate::config::compare::{Comparison, DAEMONS, Difference, Differences, Unreadable};
 use crate::world::World;
 
@@ -56,6 +56,6 @@ pub(super) fn run(
     })?;
     let text = || text(&found, Painter::stdout(output.color), asked.files);
     let text = output.rows(&found.all)?.unwrap_or_else(text);
-    std::io::stdout().write_all(text.as_bytes())?;
+    stdout().write_all(text.as_bytes())?;
     Ok(if found.all.is_empty() { Status::Done } else { Status::No })
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 use serde::Serialize;
 
-use crate::cli::common::{OutputOptions, Painter, Problem, Session, Status};
+use crate::cli::common::{OutputOptions, Painter, Problem, Session, Status, stdout};
 use crate::config::lint::Finding;
 use crate::config::{ConfigError, LoadOptions, Who};
 use crate::runner::config_lint::here::ELSEWHERE;
@@ -105,7 +105,7 @@ fn tell(
             text + &by_reader(&elsewhere)
         }
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    stdout().write_all(text.as_bytes())?;
     session.tell(&summary(&findings, read));
     Ok(match () {
         () if findings.is_empty() => Status::Done,

@@ -11,7 +11,7 @@ use super::loading::{load, problem};
 use super::options::Cli;
 use super::{json, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
-use crate::cli::common::{Problem, Session, Status};
+use crate::cli::common::{Problem, Session, Status, stdout};
 use crate::config::lint::{Finding, Subject};
 use crate::config::reads_back::Line;
 use crate::config::redact;
@@ -42,12 +42,12 @@ pub(super) fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow
     if cli.output.wants_json() {
         let all: Vec<_> = chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
         let text = cli.output.rows(&all)?.unwrap_or_default();
-        std::io::stdout().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
     } else {
         // A line of a dump has some forty bytes.
         let mut out = Vec::with_capacity(chosen.len() * 48);
         statements(cli, &chosen, (&config, &view), &mut out);
-        std::io::stdout().write_all(&out)?;
+        stdout().write_all(&out)?;
     }
     for name in &missing {
         session.tell(&format!("Not defined: {name}\n"));
@@ -150,7 +150,7 @@ fn stories(cli: &Cli, subject: &Subject<'_>) -> anyhow::Result<Status> {
             text
         }
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    stdout().write_all(text.as_bytes())?;
     Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
 }
 

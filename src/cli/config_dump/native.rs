@@ -14,7 +14,7 @@ use super::loading::{load, problem};
 use super::options::{Cli, Verb};
 use super::request::{Asked, Request};
 use super::{compare, hooks, lint};
-use crate::cli::common::{Painter, Session, Status};
+use crate::cli::common::{Painter, Session, Status, stdout};
 use crate::config::compare::Comparison;
 use crate::config::redact;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
@@ -100,7 +100,7 @@ fn templates_of(templates: &[OsString], request: &Request, session: &Session) ->
             out.extend_from_slice(&text);
         }
     }
-    std::io::stdout().write_all(&out)?;
+    stdout().write_all(&out)?;
     Ok(status)
 }
 
@@ -124,7 +124,7 @@ fn hooks_of(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<S
         false => hooks::text(&report, Painter::stdout(cli.output.color)),
     };
     let text = if cli.show.redact { secrets.sweep(text.as_bytes()) } else { text.as_bytes().into() };
-    std::io::stdout().write_all(&text)?;
+    stdout().write_all(&text)?;
     Ok(if any_refused { Status::No } else { Status::Done })
 }
 
@@ -168,7 +168,7 @@ fn values(
 }
 
 fn finish(output: &Output, session: &Session) -> anyhow::Result<()> {
-    std::io::stdout().write_all(&output.out)?;
+    stdout().write_all(&output.out)?;
     session.tell(&output.err.to_str_lossy());
     Ok(())
 }

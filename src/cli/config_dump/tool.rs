@@ -9,7 +9,7 @@ use bstr::{BStr, BString};
 
 use super::answer::{Answer, Output};
 use super::request::{Asked, Request};
-use crate::cli::common::{Session, Status};
+use crate::cli::common::{Session, Status, stdout};
 use crate::cli::compat::{Least, Rule, Word, Words};
 use crate::config::defaults::ParameterType;
 use crate::config::version::{PLATFORM_LINE, VERSION_LINE};
@@ -150,7 +150,7 @@ pub(super) fn run(words: &[OsString], _session: &Session) -> anyhow::Result<Stat
     let code = run_with(&tool, words, &world, &mut output);
     // The tool's warnings come before its answer, and nobody reads them together.
     std::io::stderr().write_all(&output.err)?;
-    std::io::stdout().write_all(&output.out)?;
+    stdout().write_all(&output.out)?;
     Ok(Status::Tool(code))
 }
 

@@ -12,7 +12,7 @@ use super::options::Shared;
 use super::{call, report, screen, setup, variables};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::cli::common::{Problem, Session, Status, read_ads, seconds};
+use crate::cli::common::{Problem, Session, Status, read_ads, seconds, stdout};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::cron_job::CronManager;
 use crate::os::{RealWorld, identity};
@@ -191,7 +191,7 @@ fn print(cli: &Shared, slots: &[ClassAd]) -> anyhow::Result<()> {
         Some(text) => text.into_bytes(),
         None => slots.iter().map(long::print).collect::<Vec<_>>().join(&b'\n'),
     };
-    Ok(std::io::stdout().write_all(&out)?)
+    Ok(stdout().write_all(&out)?)
 }
 
 /// Makes the ad that policy reasons with into the one that is sent, and says what is not.

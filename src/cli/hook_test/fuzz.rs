@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::options::{AdOptions, CallOptions, One, Shared};
 use crate::classad::format::long;
-use crate::cli::common::{Painter, Progress, Session, Status};
+use crate::cli::common::{Painter, Progress, Session, Status, stdout};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
@@ -69,7 +69,7 @@ pub(super) fn run(
     let kinds = listed.len();
     let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
     if let Some(text) = cli.output.rows(&[all])? {
-        std::io::stdout().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
     }
     session.tell(&format!("{times} calls with seed {seed}: {kinds} kinds of trouble\n"));
     Ok(if kinds == 0 { Status::Done } else { Status::No })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::common::{Problem, Status};
+use crate::cli::common::{Problem, Status, stdout};
 use crate::runner::hook_test::{first_suite, type_of_name};
 
 /// Options of `init`.
@@ -29,7 +29,7 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
     let shown = args.hook.display().to_string();
     let text = first_suite(kind, &shown, &from_the_suite(&args.hook))
         .ok_or_else(|| Problem::usage(format!("there is no type '{kind}'")))?;
-    std::io::stdout().write_all(text.as_bytes())?;
+    stdout().write_all(text.as_bytes())?;
     Ok(Status::Done)
 }
 

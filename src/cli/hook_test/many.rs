@@ -10,7 +10,7 @@ use super::feed::{Ads, Feed};
 use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::setup;
-use crate::cli::common::{AdFormat, Painter, Problem, Progress, Session, Status, table, with_events};
+use crate::cli::common::{AdFormat, Painter, Problem, Progress, Session, Status, stdout, table, with_events};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
@@ -180,7 +180,7 @@ impl Seen<'_> {
 
     /// Prints what is its turn.
     fn print(&mut self) -> anyhow::Result<()> {
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout = stdout();
         while let Some(text) = self.waiting.remove(&(self.printed + 1)) {
             let first = self.printed == 0;
             self.printed += 1;
@@ -201,7 +201,7 @@ impl Seen<'_> {
         let format = self.cli.output.format();
         if format == Some(AdFormat::Json) {
             let text = if self.printed == 0 { "[]\n" } else { "\n]\n" };
-            std::io::stdout().write_all(text.as_bytes())?;
+            stdout().write_all(text.as_bytes())?;
         }
         if format.is_some() && self.cli.output.quiet {
             return Ok(());
@@ -210,7 +210,7 @@ impl Seen<'_> {
         let painter = if format.is_none() { Painter::stdout(when) } else { Painter::stderr(when) };
         let text = self.table(painter) + &self.odd(painter) + &self.warnings(painter);
         match format {
-            None => std::io::stdout().write_all(text.as_bytes())?,
+            None => stdout().write_all(text.as_bytes())?,
             Some(_) => session.tell(&text),
         }
         Ok(())

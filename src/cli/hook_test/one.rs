@@ -7,7 +7,7 @@ use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::setup;
 use super::{ads, call, many, screen, timing};
-use crate::cli::common::{Painter, Problem, Session, Status, with_events};
+use crate::cli::common::{Painter, Problem, Session, Status, stdout, with_events};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
@@ -119,7 +119,7 @@ fn print(cli: &Shared, report: &Report<'_>, session: &Session) -> anyhow::Result
         }
         report::long(&verdict.result)
     };
-    std::io::stdout().write_all(&text)?;
+    stdout().write_all(&text)?;
     Ok(())
 }
 

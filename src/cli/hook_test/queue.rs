@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::call;
 use super::options::Shared;
-use crate::cli::common::{Painter, Problem, Session, Status};
+use crate::cli::common::{Painter, Problem, Session, Status, stdout};
 use crate::config::CommandPolicy;
 use crate::os::RealWorld;
 use crate::process::Exit;
@@ -100,7 +100,7 @@ pub(super) fn run(cli: &Shared, args: &QueueArgs, session: &Session) -> anyhow::
     };
     let proof = test.prove(&mut call::reactor()?).map_err(problem)?;
     if let Some(text) = cli.output.rows(&[json(&proof, test.seed)])? {
-        std::io::stdout().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
     } else {
         tell(cli, &proof, test.seed, session);
         if !cli.output.quiet {

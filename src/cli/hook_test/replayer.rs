@@ -10,7 +10,7 @@ use clap::Args;
 use super::options::Shared;
 use super::suite_report::{self, CaseReport};
 use super::{call, recorder};
-use crate::cli::common::{Painter, Problem, Session, Status};
+use crate::cli::common::{Painter, Problem, Session, Status, stdout};
 use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::runner::hook_test::record::{Record, read_all};
@@ -124,7 +124,7 @@ impl<'a> Report<'a> {
             let reason =
                 if before.reason.is_empty() { String::new() } else { format!(": {}", before.reason) };
             let line = format!("{} {}{reason}\n", record.name, before.decision);
-            std::io::stdout().write_all(line.as_bytes())?;
+            stdout().write_all(line.as_bytes())?;
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl<'a> Report<'a> {
     /// Tells what came of all of them.
     fn end(self) -> anyhow::Result<Status> {
         if let Some(text) = self.cli.output.rows(&self.rows)? {
-            std::io::stdout().write_all(text.as_bytes())?;
+            stdout().write_all(text.as_bytes())?;
         }
         if let Some(file) = &self.args.junit {
             suite_report::write_junit(file, &self.cases)?;

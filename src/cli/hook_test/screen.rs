@@ -5,7 +5,7 @@ use std::io::Write;
 use bstr::BString;
 
 use super::report::{self, Report};
-use crate::cli::common::{OutputOptions, Painter, Session, Status};
+use crate::cli::common::{OutputOptions, Painter, Session, Status, stdout};
 use crate::process::{ChildSpec, Session as ProcessSession, Stdio};
 use crate::runner::hook_test::{Change, Ending, Setup, Verdict, facts};
 
@@ -117,7 +117,7 @@ pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Sessio
         ("stdin".to_owned(), String::from_utf8_lossy(&stdin).into()),
     ]);
     if let Some(text) = output.rows(&[row])? {
-        std::io::stdout().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
         return Ok(status);
     }
     let mut text = String::new();
@@ -132,7 +132,7 @@ pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Sessio
     text += &format!("account: {account}\n");
     text += &call(&spec);
     session.tell(&text);
-    std::io::stdout().write_all(&stdin)?;
+    stdout().write_all(&stdin)?;
     Ok(status)
 }
 

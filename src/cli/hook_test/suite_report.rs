@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use super::options::Shared;
-use crate::cli::common::{Painter, Problem, Session, Status};
+use crate::cli::common::{Painter, Problem, Session, Status, stdout};
 use crate::runner::hook_test::Done;
 
 /// The cases in the Test Anything Protocol.
@@ -35,7 +35,7 @@ pub(super) fn tell(
     let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
     let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
     if tap {
-        std::io::stdout().write_all(tap_text(done).as_bytes())?;
+        stdout().write_all(tap_text(done).as_bytes())?;
     }
     if let Some(file) = junit {
         let told: Vec<CaseReport> = done.iter().map(CaseReport::of).collect();
@@ -54,7 +54,7 @@ pub(super) fn tell(
         })
     };
     if let Some(text) = cli.output.rows(&done.iter().map(row).collect::<Vec<_>>())? {
-        std::io::stdout().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
     }
     for one in done {
         if !one.failures.is_empty() {

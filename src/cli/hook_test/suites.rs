@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::options::Shared;
 use super::{call, suite_report};
-use crate::cli::common::{Problem, Progress, Session, Status};
+use crate::cli::common::{Problem, Progress, Session, Status, stdout};
 use crate::process::Exit;
 use crate::runner::hook_test::suite::{self, SuiteError};
 use crate::runner::hook_test::{self, suite_words};
@@ -51,11 +51,11 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
     if args.list {
         let rows: Vec<_> = cases.iter().map(|case| serde_json::json!({ "case": case.name })).collect();
         if let Some(text) = cli.output.rows(&rows)? {
-            std::io::stdout().write_all(text.as_bytes())?;
+            stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
         let names: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
-        std::io::stdout().write_all(names.as_bytes())?;
+        stdout().write_all(names.as_bytes())?;
         return Ok(Status::Done);
     }
     if cases.is_empty() {

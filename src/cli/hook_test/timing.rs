@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::call;
 use super::options::Shared;
-use crate::cli::common::{Painter, Problem, Session, Status, table};
+use crate::cli::common::{Painter, Problem, Session, Status, stdout, table};
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::runner::hook_test::{Setup, Timing};
@@ -29,13 +29,13 @@ pub(super) fn time(
     match cli.output.wants_json() {
         true => {
             let text = cli.output.rows(&[row(&timing)])?.unwrap_or_default();
-            std::io::stdout().write_all(text.as_bytes())?;
+            stdout().write_all(text.as_bytes())?;
         }
         false => {
             session.tell("milliseconds a call\n");
             let painted = std::io::IsTerminal::is_terminal(&std::io::stdout()) && !cli.output.quiet;
             let painter = if painted { Painter::stderr(cli.output.color) } else { Painter::plain() };
-            std::io::stdout().write_all(shown(&timing, painter).as_bytes())?;
+            stdout().write_all(shown(&timing, painter).as_bytes())?;
             for (end, times) in ends {
                 session.tell(&format!("{times} of {count}: {end}\n"));
             }

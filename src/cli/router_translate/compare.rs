@@ -16,6 +16,7 @@ use crate::cli::common::{Session as Program, Status, print_out};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, MacroSource};
 use crate::os::RealWorld;
+use crate::runner::configured_world;
 use crate::transform::compare::{Comparison, Difference, Outcome, Side};
 use crate::transform::{Session, Transform};
 
@@ -30,7 +31,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     }
     let world = still_world();
     let config = rules::load_config(&arguments.config, &RulesOptions::default(), &world, program)?;
-    let world = world.strict(config.as_ref().is_some_and(|config| config.is_strict()));
+    let world = match &config {
+        Some(config) => configured_world(world, config, &mut |text| program.warn(text)),
+        None => world,
+    };
     let view = config.as_ref().map(|config| config.view(&world));
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
     let (left, right) =

@@ -14,6 +14,7 @@ use crate::cli::transform_report as report;
 use crate::quirks::Quirks;
 use crate::router::TranslateError;
 use crate::router::compare::{Comparison, Difference, Outcome, Side};
+use crate::runner::configured_world;
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest job otherwise.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
@@ -23,7 +24,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         Setup::load(&options, Quirks::None, &world, program)
     };
     let (left, right) = (load(&arguments.left)?, load(&arguments.right)?);
-    let (left_view, right_view) = (left.config.view(&world), right.config.view(&world));
+    let world_of =
+        |setup: &Setup| configured_world(world.clone(), &setup.config, &mut |text| program.warn(text));
+    let (left_world, right_world) = (world_of(&left), world_of(&right));
+    let (left_view, right_view) = (left.config.view(&left_world), right.config.view(&right_world));
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     let comparison = Comparison::new(
         Side::new(&names[0], &left.table, &left.knobs, &left_view),

@@ -8,9 +8,10 @@ use clap::Args;
 use rustc_hash::FxHashMap;
 
 use super::rules::{self, RulesOptions};
-use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status};
+use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status, stdout};
 use crate::config::MacroSource;
 use crate::os::RealWorld;
+use crate::runner::configured_world;
 use crate::text::LineCounter;
 use crate::text::caret::Caret;
 use crate::text::one_line::harmless;
@@ -34,7 +35,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
-    let world = world.strict(config.as_ref().is_some_and(|config| config.is_strict()));
+    let world = match &config {
+        Some(config) => configured_world(world, config, &mut |text| program.warn(text)),
+        None => world,
+    };
     let view = config.as_ref().map(|config| config.view(&world));
     let mut named = arguments.rules.clone();
     named.rules.extend(arguments.files.iter().cloned());
@@ -46,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     for (transform, runner) in &transforms.transforms {
         findings.extend(lint::lint(transform, *runner, knobs, &world));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.output.wants_json() {
         let records: Vec<_> =
             findings.iter().zip(lines(&findings)).map(|(finding, line)| record(finding, line)).collect();

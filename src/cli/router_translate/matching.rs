@@ -13,6 +13,7 @@ use crate::classad::{ClassAd, Truth};
 use crate::cli::common::{Output, Session as Program, Status, pipe_ends};
 use crate::router::explain::Explanation;
 use crate::router::{Choice, Pass, Route, forget_routing};
+use crate::runner::configured_world;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -33,7 +34,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = arguments.options.clock.world();
     let setup = Setup::load(&arguments.options.config, arguments.options.quirks.quirks, &world, program)?;
-    let world = world.strict(setup.config.is_strict());
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let pass = setup.pass(&arguments.state, &world)?;
     let (stdin, stdout) = pipe_ends();
     let mut report = Report {

@@ -13,6 +13,7 @@ use crate::config::MacroSource;
 use crate::router::explain::NAMED;
 use crate::router::translate::{Part, Stage, Watcher, difference};
 use crate::router::{Choice, Pass, Route, Translator, forget_routing};
+use crate::runner::configured_world;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, OneByOne, Outcome, Told};
 use crate::transform::{Event, Line, Observer, Transform};
@@ -111,7 +112,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let world = arguments.options.clock.world();
     let quirks = arguments.options.quirks.quirks;
     let setup = Setup::load(&arguments.options.config, quirks, &world, program)?;
-    let world = world.strict(setup.config.is_strict());
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
     let pass = setup.pass(&arguments.state, &world)?;
     let forced = arguments.route.as_deref().map(|name| setup.named(name)).transpose()?;

@@ -79,7 +79,10 @@ pub(super) fn load_config(
     world: &dyn World,
     program: &Program,
 ) -> anyhow::Result<Option<Config>> {
-    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+    // Job transforms alone are the schedd's business.
+    let of_schedd = !rules.job_transforms.is_empty() && rules.route.is_empty() && rules.rules.is_empty();
+    let subsystem = if of_schedd { "SCHEDD" } else { "JOB_ROUTER" };
+    let who = Who { subsystem: subsystem.into(), ..Who::default() };
     let load = options.load_options(CommandPolicy::BOUNDED);
     match Config::load(world, &who, &load) {
         Ok((config, warnings)) => {

@@ -16,6 +16,7 @@ use crate::config::View;
 use crate::config::not_done::NotDone;
 use crate::os::RealWorld;
 use crate::router::Router;
+use crate::runner::configured_world;
 use crate::runner::events::{Event, EventStream, Kind};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{self, Options, RunError, Until};
@@ -85,7 +86,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     if let Some(period) = arguments.period {
         setup.knobs.polling_period = period;
     }
-    let world = world.strict(setup.config.is_strict());
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
     warn(arguments, &view, program);
     let submit = arguments

@@ -17,6 +17,7 @@ use crate::os::RealWorld;
 use crate::picture::{Count, Moment, bands};
 use crate::router::Router;
 use crate::router::limits::throttle_text;
+use crate::runner::configured_world;
 use crate::runner::router::{Point, RoutePoint, RouterSimulation, Totals, simulate};
 use crate::runner::simulate::Players;
 use crate::runner::simulate::times::written;
@@ -59,7 +60,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     // The scenario's knobs stand above the files and below those of the command line.
     config.set_knob = scenario.knobs.0.clone().into_iter().chain(config.set_knob).collect();
     let setup = Setup::load(&config, quirks, &world, program)?;
-    let world = world.strict(setup.config.is_strict());
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
     let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
     let jobs = read_jobs((&scenario, path), start, (None, &world), program)?;

@@ -9,12 +9,13 @@ use super::options::VerbOptions;
 use super::router::{self, Setup};
 use super::stream::{Ads, each_ad, each_pair};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds};
+use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds, stop_without_reader};
 use crate::hook::{HookType, Knobs as _, keyword};
 use crate::os::Reactor;
 use crate::quirks::Quirks;
 use crate::router::mirror::{self, Extra};
 use crate::router::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
+use crate::runner::configured_world;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHook};
 use crate::world::World;
@@ -150,7 +151,7 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
     let world = options.clock.world();
     let quirks = options.quirks.quirks;
     let setup = Setup::load(&options.config, quirks, &world, program)?;
-    let world = world.strict(setup.config.is_strict());
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
     let route = match (route, hook) {
         (Some(name), _) => match setup.table.find(name.as_bytes()) {
@@ -174,6 +175,7 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
         quirks,
     };
     let mut stage = Stage { program, asked, hooks, reactor: None, world: &world, quirks, failed: 0 };
+    stop_without_reader();
     let (stdin, stdout) = pipe_ends();
     let mut ads = Ads::new(&options.output, stdout);
     let malformed = if hook == HookType::JobFinalize {
@@ -213,8 +215,9 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
 pub(super) fn finish(options: &VerbOptions, program: &Program) -> anyhow::Result<Status> {
     let world = options.clock.world();
     let setup = Setup::load(&options.config, options.quirks.quirks, &world, program)?;
-    let world = world.strict(setup.config.is_strict());
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
+    stop_without_reader();
     let mut ads = Ads::new(&options.output, pipe_ends().1);
     let mut failed = 0;
     let malformed = each_pair((&options.inputs, &world), program, |mut source, routed| {

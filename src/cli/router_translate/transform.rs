@@ -22,7 +22,7 @@ use super::iteration;
 use super::rules::{self, Loaded};
 use crate::classad::Dialect;
 use crate::classad::stream::{AdReader, Form};
-use crate::cli::common::{Problem, Session as Program, Sink, Status};
+use crate::cli::common::{Problem, Session as Program, Sink, Status, stop_without_reader};
 use crate::cli::transform_report as report;
 use crate::os::{Enough, RealWorld, Until, threads};
 use crate::transform::lint::{self, Severity};
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     arguments.keep_inputs()?;
     let world = arguments.clock.world();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
-    let world = arguments.world_of(config.as_ref());
+    let world = arguments.world_of(config.as_ref(), program);
     let view = config.as_ref().map(|config| config.view(&world));
     let mut loaded = rules::load(&arguments.rules, view.as_ref(), &world, program)?;
     refuse_bad_statements(&loaded, &world, program)?;
@@ -58,11 +58,13 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         Some(path) => Problem::new(Status::Failed, format!("cannot write '{}'", path.display())),
         None => Problem::new(Status::Failed, "cannot write the output"),
     };
+    stop_without_reader();
     let out = Sink::open(arguments.out.as_deref()).with_context(written)?;
     let mut run = Run {
         program,
         arguments,
         config: config.as_ref(),
+        maps: world.shared_maps(),
         transforms: &mut transforms,
         plan,
         writer: Out::new(arguments),

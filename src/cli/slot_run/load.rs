@@ -12,6 +12,7 @@ use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
+use crate::runner::configured_world;
 use crate::runner::slot::{NoStarter, Sleeper, StarterProgram, surroundings_of};
 use crate::slot::{ConfigureError, Limits, Settings, SleepStates, Surroundings, configure};
 use crate::world::World;
@@ -64,7 +65,7 @@ pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Lo
     }
     options.set_knob = machine.knobs.clone().into_iter().chain(options.set_knob).collect();
     let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &world)?;
-    let world = Rc::new(world.strict(config.is_strict()));
+    let world = Rc::new(configured_world(world, &config, &mut |text| warnings.push(text.to_owned())));
     let mut around = surroundings_of(&config, &*world);
     around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
     around.no_execute = None;
@@ -116,7 +117,7 @@ fn load_in(cli: &Cli, world: RealWorld, file: Option<&Path>, to_run: bool) -> an
         options.config_file = Some(file.to_owned());
     }
     let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &world)?;
-    let world = Rc::new(world.strict(config.is_strict()));
+    let world = Rc::new(configured_world(world, &config, &mut |text| warnings.push(text.to_owned())));
     let (mut around, mut warning) = (surroundings_of(&config, &*world), None);
     if let Ok(starter) = starter(cli, &config, &*world) {
         (around, warning) = starter.surroundings(&config, &*world, &options.choice());

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::options::{Cli, StatusOptions};
-use crate::cli::common::{Painter, print_out, table};
+use crate::cli::common::{Painter, print_out, stop_without_reader, table};
 use crate::os::clock;
 use crate::runner::slot::{Answer, DrainNow, SlotStatus};
 use crate::text::one_line::one_line;
@@ -20,6 +20,7 @@ pub(super) fn show(
 ) -> anyhow::Result<()> {
     let slot = options.of.slot.as_deref();
     let Some(pause) = options.watch else { return print_out(page(cli, ask()?, slot)?) };
+    stop_without_reader();
     let mut answer = ask()?;
     let mut first = true;
     loop {

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
-use super::super::common::{Problem, Session, Status};
+use super::super::common::{Problem, Session, Status, stdout};
 use super::control;
 use super::options::{As, is_dash};
 use super::run::{Run, keep};
@@ -42,7 +42,7 @@ pub(super) fn helper() -> anyhow::Result<Status> {
         Problem::usage("--carry is for the starter itself: a task is read from standard input")
     })?;
     let carried = carry(&task).context("cannot take on the account that files are moved as")?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = stdout();
     stdout.write_all(&serde_json::to_vec(&carried)?)?;
     stdout.flush()?;
     Ok(Status::Done)

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::super::common::{Problem, Session, Status};
+use super::super::common::{Problem, Session, Status, stdout};
 use super::configuration::load;
 use super::forms::listed;
 use super::options::Cli;
@@ -32,6 +32,6 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
         text += &format!("{name} = {value}\n");
     }
     text += &format!("HasSshd = {has_sshd}\n");
-    std::io::stdout().write_all(&listed(cli.output.format(), [text.as_bytes()]))?;
+    stdout().write_all(&listed(cli.output.format(), [text.as_bytes()]))?;
     Ok(Status::Tool(0))
 }

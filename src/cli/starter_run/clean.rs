@@ -8,7 +8,7 @@ use super::configuration::load;
 use super::forms::listed;
 use super::options::Cli;
 use super::spool::Spool;
-use crate::cli::common::{Problem, Session, Status};
+use crate::cli::common::{Problem, Session, Status, stdout};
 use crate::config::ValueError;
 use crate::runner::shadow::clean_credentials;
 use crate::runner::starter::{Cleaner, execute};
@@ -30,7 +30,7 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     Spool::remove_abandoned();
     let ads: Vec<String> =
         cleaned.iter().filter_map(|one| one.ad.as_ref()).map(|ad| format!("{ad}\n")).collect();
-    std::io::stdout().write_all(&listed(cli.output.format(), ads.iter().map(String::as_bytes)))?;
+    stdout().write_all(&listed(cli.output.format(), ads.iter().map(String::as_bytes)))?;
     for one in &cleaned {
         match one.stays {
             true => session.warn(&one.line),

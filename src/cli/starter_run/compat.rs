@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::super::common::{Problem, Session, Status, status_of};
+use super::super::common::{Problem, Session, Status, status_of, stdout};
 use super::capabilities;
 use super::options::{As, Cli, is_dash, leading_number};
 use super::run::Run;
@@ -38,7 +38,7 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
         Ok(Some(rest)) => rest,
         Ok(None) => {
             let text = format!("{VERSION_LINE}\n{PLATFORM_LINE}\n");
-            std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes())?;
+            std::io::Write::write_all(&mut stdout(), text.as_bytes())?;
             return Ok(Status::Done);
         }
         Err(error) => return wrong(error),

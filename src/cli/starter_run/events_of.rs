@@ -10,7 +10,9 @@ use crate::classad::ClassAd;
 use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
 use crate::classad::stream::{AdReader, Form};
-use crate::cli::common::{AdFormat, Output, Problem, Session, Status, malformed, open_input, pipe_ends};
+use crate::cli::common::{
+    AdFormat, Output, Problem, Session, Status, malformed, open_input, pipe_ends, stop_without_reader,
+};
 use crate::text::calendar::Civil;
 use crate::user_log::{EventReader, ReadError};
 use crate::world::World;
@@ -35,6 +37,7 @@ pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Re
         let message = format!("'{}' is a directory, not a log", path.display());
         return Err(Problem::unreadable(message).hint("name the job's log (UserLog)").into());
     }
+    stop_without_reader();
     let (stdin, output) = pipe_ends();
     let (mut input, name) = open_input(path, stdin, session)?;
     let world = cli.clock.world();

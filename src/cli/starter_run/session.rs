@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bstr::BString;
 
-use super::super::common::{Problem, Session, Status, is_broken_pipe, standard_error, with_events};
+use super::super::common::{Problem, Session, Status, is_broken_pipe, standard_error, stdout, with_events};
 use super::access_point::JobSetup;
 use super::configuration::load;
 use super::control;
@@ -23,6 +23,7 @@ use crate::config::View;
 use crate::job::attr;
 use crate::os::{Reactor, identity};
 use crate::process::Exit;
+use crate::runner::configured_world;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::starter::{
@@ -66,7 +67,7 @@ impl Run<'_> {
         let world = cli.clock.world();
         let strict = self.is_daemon();
         let config = load(cli, strict, &world, session)?;
-        let world = world.strict(config.is_strict());
+        let world = configured_world(world, &config, &mut |text| session.warn(text));
         let view = config.view(&world);
         condor_ids(&view, &world).map_err(|error| Problem::unreadable(error.to_string()))?;
         let overrides = self.overrides();
@@ -198,7 +199,7 @@ impl Run<'_> {
             rehearsed.lines.iter().cloned().chain(why).map(|line| line + "\n").collect()
         };
         let text: String = self.cli.output.rows(&[row])?.unwrap_or_else(lines);
-        std::io::stdout().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
         Ok(if rehearsed.story.started { Status::Done } else { Status::No })
     }
 
@@ -345,7 +346,7 @@ impl Run<'_> {
     /// The job's ad with its outcome, unless standard output is somebody else's.
     fn print(&self, finished: &Finished) -> anyhow::Result<()> {
         let job = &self.cli.job;
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout = stdout();
         match job.job_output_ad.as_deref() {
             Some(path) if path == OsStr::new("-") => stdout.write_all(&finished.result)?,
             Some(_) if self.is_daemon() => {}

@@ -13,6 +13,7 @@ use crate::config::{CommandPolicy, Config, ConfigError, View, Who};
 use crate::hook::{HookType, path_check};
 use crate::os::RealWorld;
 use crate::router::{self, Reading, RouteTable};
+use crate::runner::configured_world;
 use crate::runner::hook_environment::ConfigChoice;
 use crate::slot::ConfigureError;
 use crate::starter::Settings;
@@ -173,7 +174,7 @@ impl Setup {
         for warning in warnings {
             warn(warning.text.to_str_lossy().trim());
         }
-        let world = Rc::new(RealWorld::clone(&self.world).strict(config.is_strict()));
+        let world = Rc::new(configured_world(RealWorld::clone(&self.world), &config, warn));
         self.world = Rc::clone(&world);
         let view = config.for_slot(options.slot_type, &*world);
         if let Ok(settings) = Settings::read(&view, Some(&self.case.slot), &*world) {

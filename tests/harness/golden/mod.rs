@@ -75,6 +75,7 @@ pub struct Kind {
 pub const KINDS: &[Kind] = &[
     Kind { name: "classad", program: None, read: classad::read },
     Kind { name: "classad_eval", program: Some("htc-classad-eval"), read: program::classad_eval },
+    Kind { name: "user_map", program: Some("htc-classad-eval"), read: program::classad_eval },
     Kind { name: "output", program: Some("htc-classad-eval"), read: program::output },
     Kind { name: "config", program: Some("htc-config-dump"), read: program::config },
     Kind { name: "transform", program: Some("htc-router-translate"), read: program::transform },

@@ -12,6 +12,7 @@ use crate::outside::Outside;
 use crate::syntax::Expr;
 use crate::syntax::expr::Repr;
 use crate::syntax::tree::{BinaryOp, Node, UnaryOp};
+use crate::user_map::UserMaps;
 
 /// The clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
 /// conjunctions are not.
@@ -147,6 +148,8 @@ pub struct Step {
     /// The steps below it, in the order in which they were made: operands, arguments, and the expression that a name is
     /// bound to where that is no literal. What was not evaluated has no step.
     pub steps: Vec<Step>,
+    /// What the world had to do with it: why `userMap()` knows no groups.
+    pub note: Option<String>,
 }
 
 /// What the value of an expression is due to, whose steps are given: the first conjunct that is not true, the first disjunct that is,
@@ -210,17 +213,19 @@ const MAX_STEPS: usize = 20_000;
 
 /// Evaluates an expression and tells each step.
 pub fn trace(context: &Context<'_>, expr: &Expr) -> Step {
-    let recorder = Recorder::default();
+    let recorder = Recorder { recorded: RefCell::default(), world: context.world() };
     let value = context.observer(&recorder).try_eval(expr);
-    let mut recorded = recorder.0.into_inner();
+    let mut recorded = recorder.recorded.into_inner();
     match recorded.done.pop() {
         Some(step) => step,
-        None => Step { expr: expr.clone(), value, place: None, steps: Vec::new() },
+        None => Step { expr: expr.clone(), value, place: None, steps: Vec::new(), note: None },
     }
 }
 
-#[derive(Default)]
-struct Recorder(RefCell<Recorded>);
+struct Recorder<'a> {
+    recorded: RefCell<Recorded>,
+    world: &'a dyn Outside,
+}
 
 #[derive(Default)]
 struct Recorded {
@@ -231,19 +236,19 @@ struct Recorded {
     skipped: usize,
 }
 
-impl Observer for Recorder {
+impl Observer for Recorder<'_> {
     fn enter(&self, part: &Part<'_>) {
-        let mut this = self.0.borrow_mut();
+        let mut this = self.recorded.borrow_mut();
         this.count += 1;
         if this.count > MAX_STEPS || this.skipped > 0 {
             this.skipped += 1;
             return;
         }
-        this.open.push(Step { expr: part.expr(), value: None, place: None, steps: Vec::new() });
+        this.open.push(Step { expr: part.expr(), value: None, place: None, steps: Vec::new(), note: None });
     }
 
     fn found(&self, _name: &BStr, place: Place) {
-        let mut this = self.0.borrow_mut();
+        let mut this = self.recorded.borrow_mut();
         if this.skipped == 0
             && let Some(step) = this.open.last_mut()
         {
@@ -252,13 +257,14 @@ impl Observer for Recorder {
     }
 
     fn leave(&self, _part: &Part<'_>, value: Option<&Value>) {
-        let mut this = self.0.borrow_mut();
+        let mut this = self.recorded.borrow_mut();
         if this.skipped > 0 {
             this.skipped -= 1;
             return;
         }
         let Some(mut step) = this.open.pop() else { return };
         step.value = value.cloned();
+        step.note = step.unmapped(self.world);
         match this.open.last_mut() {
             Some(outer) => outer.steps.push(step),
             None => this.done.push(step),
@@ -332,6 +338,9 @@ impl Step {
     pub fn reason(&self) -> Option<String> {
         let culprit = self.culprit();
         let text = &culprit.expr;
+        if let Some(note) = &culprit.note {
+            return Some(note.clone());
+        }
         Some(match (&culprit.value, culprit.place) {
             (Some(Value::Undefined), Some(Place::Nowhere)) => format!("{text} is not there"),
             (Some(Value::Undefined), Some(_)) => format!("{text} is undefined"),
@@ -344,6 +353,22 @@ impl Step {
             (None, _) => format!("`{text}` cannot be evaluated: a limit was reached, or a function refused"),
             _ => return None,
         })
+    }
+
+    /// Why `userMap()` knows no groups of the user.
+    fn unmapped(&self, world: &dyn Outside) -> Option<String> {
+        let Repr::Node(tree, root) = &self.expr.0 else { return None };
+        let Node::Call { name, .. } = tree.node(*root) else { return None };
+        if self.value != Some(Value::Undefined) || !tree.name_bytes(name).eq_ignore_ascii_case(b"userMap") {
+            return None;
+        }
+        let text = |at: usize| match self.steps.get(at).and_then(|step| step.value.as_ref()) {
+            Some(Value::Str(text)) => Some(text),
+            _ => None,
+        };
+        let (map, user) = (text(0)?, text(1)?);
+        let none = UserMaps::default();
+        world.user_maps().unwrap_or(&none).look_up(map, user).err().map(|why| why.to_string())
     }
 
     /// The types that did not go together.

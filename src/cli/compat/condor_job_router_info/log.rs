@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use bstr::{BString, ByteSlice};
 
-use crate::cli::common::Session as Program;
+use crate::cli::common::{Session as Program, stdout};
 use crate::router::note::{condition_line, empty_include, function_words};
 use crate::router::translate::{Part, Stage, Watcher};
 use crate::router::{Route, RouteState, RouteTable, limits, route};
@@ -57,7 +57,7 @@ impl Log {
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        io::stdout().write_all(&std::mem::take(&mut self.out))
+        stdout().write_all(&std::mem::take(&mut self.out))
     }
 }
 

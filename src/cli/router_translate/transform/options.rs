@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions};
+use crate::cli::common::{
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program,
+};
 use crate::cli::router_translate::rules::RulesOptions;
 use crate::config::{Config, MacroSource, View};
-use crate::os::{RealWorld, overwritten};
+use crate::os::{RealWorld, SharedMaps, overwritten};
+use crate::runner::configured_world;
 use crate::transform::Session;
 
 /// Which ads are transformed by what, and how they are written.
@@ -57,9 +60,17 @@ pub(in crate::cli::router_translate) struct Arguments {
 }
 
 impl Arguments {
-    /// The world that is asked for, in the mode of the configuration.
-    pub(super) fn world_of(&self, config: Option<&Config>) -> RealWorld {
-        self.clock.world().strict(config.is_some_and(Config::is_strict))
+    /// The world that is asked for, in the mode of the configuration and with its maps.
+    pub(super) fn world_of(&self, config: Option<&Config>, program: &Program) -> RealWorld {
+        match config {
+            Some(config) => configured_world(self.clock.world(), config, &mut |text| program.warn(text)),
+            None => self.clock.world(),
+        }
+    }
+
+    /// The same for another thread.
+    pub(super) fn world_with(&self, config: Option<&Config>, maps: SharedMaps) -> RealWorld {
+        self.clock.world().strict(config.is_some_and(Config::is_strict)).with_maps(maps)
     }
 
     /// What transforms are applied with.

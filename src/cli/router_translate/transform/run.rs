@@ -12,6 +12,7 @@ use crate::classad::{ClassAd, Context as Eval};
 use crate::cli::common::{Problem, Session as Program};
 use crate::cli::transform_report::Difference;
 use crate::config::Config;
+use crate::os::SharedMaps;
 use crate::transform::{Plan, Session, Transform};
 
 /// The work on all ads.
@@ -19,6 +20,7 @@ pub(super) struct Run<'a, W> {
     pub(super) program: &'a Program,
     pub(super) arguments: &'a Arguments,
     pub(super) config: Option<&'a Config>,
+    pub(super) maps: SharedMaps,
     pub(super) transforms: &'a mut [Transform],
     pub(super) plan: Option<Plan>,
     pub(super) writer: Out,

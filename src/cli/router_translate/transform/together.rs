@@ -12,7 +12,7 @@ use super::watch::{Note, Watch};
 use crate::classad::stream::AdReader;
 use crate::cli::common::{Problem, Session as Program};
 use crate::config::Config;
-use crate::os::{Enough, work_off};
+use crate::os::{Enough, SharedMaps, work_off};
 use crate::transform::Transform;
 
 /// What became of a portion. Lines and ads are counted from its beginning.
@@ -36,7 +36,12 @@ impl<W: Write + Send> Run<'_, W> {
         enough: &Enough,
     ) -> anyhow::Result<()> {
         let (like, dealer) = (reader.hand(), reader.dealer());
-        let parts = Parts { program: self.program, arguments: self.arguments, config: self.config };
+        let parts = Parts {
+            program: self.program,
+            arguments: self.arguments,
+            config: self.config,
+            maps: &self.maps.clone(),
+        };
         // What a transform remembers is its own.
         let transforms = Mutex::new(vec![self.transforms.to_vec(); threads]);
         let worker = || {
@@ -81,17 +86,19 @@ struct Parts<'a> {
     program: &'a Program,
     arguments: &'a Arguments,
     config: Option<&'a Config>,
+    maps: &'a SharedMaps,
 }
 
 impl Parts<'_> {
     fn portion(&self, ads: &mut AdReader<Empty>, transforms: &mut [Transform]) -> Portion {
-        let Parts { program, arguments, config } = *self;
-        let world = arguments.world_of(config);
+        let Parts { program, arguments, config, maps } = *self;
+        let world = arguments.world_with(config, maps.clone());
         let view = config.map(|config| config.view(&world));
         let mut run = Run {
             program,
             arguments,
             config,
+            maps: maps.clone(),
             transforms,
             plan: None,
             writer: Out::new(arguments),

@@ -1,5 +1,7 @@
 //! Arguments, environments and accounts (reference: compat_classad.cpp).
 
+use bstr::ByteSlice;
+
 use crate::eval::computed::{Computed, Evaluated, Failure};
 use crate::eval::evaluator::{Call, Entry};
 use crate::text::arguments;
@@ -109,17 +111,36 @@ fn user_home<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     }
 }
 
-/// The groups of a user by a map of the configuration. No map is loaded here, so every name is unknown.
+/// The groups of a user by a map of the configuration: all of them, or with a third argument the one that is preferred.
 fn user_map<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     let count = call.count();
     if !(2..=4).contains(&count) {
         return Ok(Computed::Error);
     }
     let (map, user) = (call.value(0)?, call.value(1)?);
-    if count >= 3 {
-        call.value(2)?;
-    }
+    let preferred = if count >= 3 { call.value(2)? } else { Computed::Undefined };
     let default = if count == 4 { call.value(3)? } else { Computed::Undefined };
-    let are_names = matches!((map, user), (Computed::Str(_), Computed::Str(_)));
-    Ok(if !are_names && (map.is_error() || user.is_error()) { Computed::Error } else { default })
+    let (Computed::Str(map), Computed::Str(user)) = (map, user) else {
+        return Ok(if map.is_error() || user.is_error() { Computed::Error } else { default });
+    };
+    let groups = call.world().user_maps().map(|maps| maps.look_up(map, user));
+    let Some(Ok(groups)) = groups else { return Ok(default) };
+    if count == 2 {
+        return call.text(groups);
+    }
+    let wanted = match preferred {
+        Computed::Str(wanted) => wanted,
+        _ => b"",
+    };
+    let mut items = groups.split_str(",").map(trim_space).filter(|item| !item.is_empty());
+    let first = items.clone().next();
+    match items.find(|item| item.eq_ignore_ascii_case(wanted)).or(first) {
+        Some(item) => call.text(item),
+        None => Ok(default),
+    }
+}
+
+/// Without the white space of C at either end.
+fn trim_space(text: &[u8]) -> &[u8] {
+    text.trim_with(|letter| matches!(letter, ' ' | '\t'..='\r'))
 }

@@ -1,0 +1,399 @@
+//! The maps of users that `userMap()` asks: lines of method, user and groups, as in the map files of the reference
+//! (MapFile.cpp, classad_usermap.cpp).
+//!
+//! ```
+//! use htc_classad::{UserMap, UserMaps};
+//! let map = UserMap::parse(b"* alice projA,projB\n* /^(.*)@example\\.org$/i group_\\1\n");
+//! let mut maps = UserMaps::of_setting("TOOL_CLASSAD_USER_MAP_NAMES");
+//! maps.insert("Groups", Ok(map));
+//! assert_eq!(maps.look_up(b"groups", b"alice").unwrap(), "projA,projB");
+//! assert_eq!(maps.look_up(b"groups", b"bob@EXAMPLE.org").unwrap(), "group_bob");
+//! assert_eq!(maps.look_up(b"other", b"bob").unwrap_err().to_string(),
+//!     "there is no user map 'other': TOOL_CLASSAD_USER_MAP_NAMES does not name it");
+//! ```
+
+use std::collections::HashMap;
+use std::fmt;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::regex::{Options, Regex, Search};
+
+/// What a line beginning with `@include` asks for: the texts of the files that the path stands for, each with its name.
+pub type Include<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<(String, Vec<u8>)>, String>;
+
+/// One map.
+#[derive(Debug, Default)]
+pub struct UserMap {
+    /// The entries of each method, in the order in which methods and entries were read.
+    methods: Vec<(BString, Vec<Entry>)>,
+    /// What could not be used, one sentence each.
+    problems: Vec<String>,
+}
+
+/// Consecutive lines of one kind.
+#[derive(Debug)]
+enum Entry {
+    /// Users by their whole name; the first line of a name counts.
+    Exact(HashMap<BString, BString>),
+    /// Beginnings of names, the greatest first.
+    Beginnings(Vec<(BString, BString)>),
+    /// A regular expression.
+    Pattern(Regex, BString),
+}
+
+/// Problems of one map that are kept.
+const MAX_PROBLEMS: usize = 20;
+
+impl UserMap {
+    /// Reads a map without includes.
+    pub fn parse(text: &[u8]) -> UserMap {
+        let mut map = UserMap::default();
+        map.read("map", text, false, Some(&mut |_| Err("not allowed here".to_owned())));
+        map
+    }
+
+    /// Reads a text called `name` into the map. With `beginnings` the users are beginnings of names
+    /// (`CLASSAD_USER_MAP_PREFIX_x`). Included files may not include others.
+    pub fn read(&mut self, name: &str, text: &[u8], beginnings: bool, mut include: Option<Include<'_>>) {
+        for (index, line) in text.lines_with_terminator().enumerate() {
+            let line = Line { text: cut_at_nul(line), at: 0 };
+            let place = format!("{name}, line {}", index + 1);
+            match include.as_mut() {
+                Some(include) => self.line(line, beginnings, &place, Some(&mut **include)),
+                None => self.line(line, beginnings, &place, None),
+            }
+        }
+    }
+
+    /// What could not be used of the texts, one sentence each.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    fn line(&mut self, mut line: Line<'_>, beginnings: bool, place: &str, include: Option<Include<'_>>) {
+        let Ok((method, _)) = line.field(false) else {
+            return self.problem(place, "it ends with a backslash");
+        };
+        if method == "@include" {
+            return self.include(line, place, include);
+        }
+        if method.is_empty() || method.starts_with(b"#") {
+            return;
+        }
+        let fields = line.field(!beginnings).and_then(|user| Ok((user, line.field(false)?.0)));
+        let Ok(((user, kind), groups)) = fields else {
+            return self.problem(place, "it ends with a backslash");
+        };
+        if user.is_empty() || groups.is_empty() {
+            return self.problem(place, "it needs a method, a user and groups");
+        }
+        let pattern = match kind {
+            FieldKind::Pattern(options) => match Regex::compile(&user, options) {
+                Ok(regex) => Some(regex),
+                Err(error) => return self.problem(place, &error.to_string()),
+            },
+            FieldKind::Text => None,
+        };
+        self.entry(method, user, groups, (pattern, beginnings));
+    }
+
+    fn include(&mut self, mut line: Line<'_>, place: &str, include: Option<Include<'_>>) {
+        let Some(include) = include else {
+            return self.problem(place, "an included file may not include another");
+        };
+        let Ok((path, _)) = line.field(false) else { return self.problem(place, "it ends with a backslash") };
+        if path.is_empty() {
+            return self.problem(place, "@include names no file");
+        }
+        match include(&path) {
+            Ok(files) => files.iter().for_each(|(name, text)| self.read(name, text, false, None)),
+            Err(error) => self.problem(place, &error),
+        }
+    }
+
+    fn entry(
+        &mut self,
+        method: BString,
+        user: BString,
+        groups: BString,
+        (pattern, beginnings): (Option<Regex>, bool),
+    ) {
+        let known = self.methods.iter().position(|(name, _)| name.eq_ignore_ascii_case(&method));
+        let at = known.unwrap_or_else(|| {
+            self.methods.push((method, Vec::new()));
+            self.methods.len() - 1
+        });
+        let entries = &mut self.methods[at].1;
+        match (pattern, entries.last_mut()) {
+            (Some(regex), _) => entries.push(Entry::Pattern(regex, groups)),
+            (None, Some(Entry::Beginnings(list))) if beginnings => {
+                // As the reference's tree orders them: the greatest first, of equal ones the first read.
+                let at = list.partition_point(|(other, _)| *other >= user);
+                list.insert(at, (user, groups));
+            }
+            (None, _) if beginnings => entries.push(Entry::Beginnings(vec![(user, groups)])),
+            (None, Some(Entry::Exact(table))) => drop(table.entry(user).or_insert(groups)),
+            (None, _) => entries.push(Entry::Exact(HashMap::from([(user, groups)]))),
+        }
+    }
+
+    fn problem(&mut self, place: &str, problem: &str) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(format!("{place}: {problem}; the line is skipped"));
+        }
+    }
+
+    /// The groups of a user by a method (`*` where none is asked for).
+    pub fn groups(&self, method: &[u8], user: &[u8]) -> Option<BString> {
+        let (_, entries) = self.methods.iter().find(|(name, _)| name.eq_ignore_ascii_case(method))?;
+        entries.iter().find_map(|entry| entry.groups(user))
+    }
+}
+
+impl Entry {
+    fn groups(&self, user: &[u8]) -> Option<BString> {
+        match self {
+            Entry::Exact(table) => {
+                let groups = table.get(BStr::new(user))?;
+                Some(substituted(groups, &|number| (number == 0).then_some(user)))
+            }
+            Entry::Beginnings(list) => {
+                let (begin, groups) = list.iter().find(|(begin, _)| user.starts_with(begin))?;
+                Some(substituted(groups, &|number| (number == 0).then_some(begin.as_slice())))
+            }
+            Entry::Pattern(regex, groups) => {
+                let captures = regex.captures(user, Search::default()).ok()??;
+                let group = |number: usize| {
+                    let range = captures.group(number).unwrap_or(0..0);
+                    (number < captures.len()).then(|| &user[range])
+                };
+                Some(substituted(groups, &group))
+            }
+        }
+    }
+}
+
+/// Puts the groups of a match in the places of `\0` to `\9`.
+fn substituted<'u>(pattern: &[u8], group: &dyn Fn(usize) -> Option<&'u [u8]>) -> BString {
+    let mut output = BString::default();
+    let mut at = 0;
+    while let Some(&byte) = pattern.get(at) {
+        at += 1;
+        if byte != b'\\' {
+            output.push(byte);
+            continue;
+        }
+        let Some(&next) = pattern.get(at) else { break };
+        at += 1;
+        match next.is_ascii_digit().then(|| group(usize::from(next - b'0'))).flatten() {
+            Some(text) => output.extend_from_slice(text),
+            None => output.extend_from_slice(&[b'\\', next]),
+        }
+    }
+    output
+}
+
+/// A text up to its first NUL, where the reference's ends.
+fn cut_at_nul(text: &[u8]) -> &[u8] {
+    &text[..text.find_byte(0).unwrap_or(text.len())]
+}
+
+/// A line and how far it has been read.
+struct Line<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+enum FieldKind {
+    Text,
+    Pattern(Options),
+}
+
+/// A field ends with the line's last byte being a backslash, at which the reference aborts.
+struct LoneBackslash;
+
+impl Line<'_> {
+    fn byte(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// The next field (`MapFile::ParseField`): a word, or what stands between quotes, or between slashes where
+    /// patterns are allowed.
+    fn field(&mut self, patterns: bool) -> Result<(BString, FieldKind), LoneBackslash> {
+        let is_blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n');
+        while self.byte().is_some_and(is_blank) {
+            self.at += 1;
+        }
+        let mut field = BString::default();
+        let end = match self.byte() {
+            Some(quote @ b'"') => quote,
+            Some(slash @ b'/') if patterns => slash,
+            _ => {
+                while let Some(byte) = self.byte().filter(|byte| !is_blank(*byte)) {
+                    field.push(byte);
+                    self.at += 1;
+                }
+                return Ok((field, FieldKind::Text));
+            }
+        };
+        self.at += 1;
+        let mut options = Options::NONE;
+        while let Some(byte) = self.byte() {
+            self.at += 1;
+            if byte == end {
+                if end == b'/' {
+                    options = self.letters();
+                }
+                break;
+            }
+            if byte != b'\\' {
+                field.push(byte);
+                continue;
+            }
+            let Some(next) = self.byte() else { return Err(LoneBackslash) };
+            self.at += 1;
+            if next == end || next == b'\\' {
+                field.push(next);
+            } else {
+                field.extend_from_slice(&[b'\\', next]);
+            }
+        }
+        Ok((field, if end == b'/' { FieldKind::Pattern(options) } else { FieldKind::Text }))
+    }
+
+    /// The letters behind a pattern: `i` for either case, `U` for quantifiers that take little.
+    fn letters(&mut self) -> Options {
+        let mut options = Options::NONE;
+        loop {
+            options = match self.byte() {
+                Some(b'i') => options.with(Options::CASELESS),
+                Some(b'U') => options.with(Options::UNGREEDY),
+                _ => return options,
+            };
+            self.at += 1;
+        }
+    }
+}
+
+/// All maps of a configuration.
+#[derive(Debug, Default)]
+pub struct UserMaps {
+    /// The parameter that names them; empty without a configuration.
+    setting: String,
+    /// Each map, or why there is none.
+    maps: Vec<(BString, Result<UserMap, String>)>,
+}
+
+/// Why a user has no groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unmapped {
+    /// No configuration was read.
+    NoConfiguration,
+    /// The configuration names no such map: the parameter that would, and the map.
+    NoMap(String, BString),
+    /// The map could not be read.
+    Unreadable(BString, String),
+    /// The map says nothing of the user.
+    NoUser(BString, BString),
+}
+
+impl fmt::Display for Unmapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unmapped::NoConfiguration => f.write_str("there are no user maps: no configuration was read"),
+            Unmapped::NoMap(setting, map) => {
+                write!(f, "there is no user map '{map}': {setting} does not name it")
+            }
+            Unmapped::Unreadable(map, why) => write!(f, "the user map '{map}' was not loaded: {why}"),
+            Unmapped::NoUser(map, user) => write!(f, "the user map '{map}' has no entry for '{user}'"),
+        }
+    }
+}
+
+impl UserMaps {
+    /// No maps yet, for a configuration in which this parameter names them.
+    pub fn of_setting(setting: impl Into<String>) -> UserMaps {
+        UserMaps { setting: setting.into(), maps: Vec::new() }
+    }
+
+    /// Adds a map, or the reason why there is none; a map of the same name is replaced.
+    pub fn insert(&mut self, name: impl Into<BString>, map: Result<UserMap, String>) {
+        let name = name.into();
+        self.maps.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
+        self.maps.push((name, map));
+    }
+
+    /// What was wrong with the maps, one sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        let told = |(name, map): &(BString, Result<UserMap, String>)| match map {
+            Ok(map) => map.problems.iter().map(|problem| format!("user map '{name}': {problem}")).collect(),
+            Err(why) => vec![format!("user map '{name}' was not loaded: {why}")],
+        };
+        self.maps.iter().flat_map(told).collect::<Vec<String>>()
+    }
+
+    /// The groups of a user, as they stand in the map. `map.method` asks for another method than `*`.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn look_up(&self, map: &[u8], user: &[u8]) -> Result<BString, Unmapped> {
+        let (map, user) = (cut_at_nul(map), cut_at_nul(user));
+        let (name, method) = map.split_once_str(".").unwrap_or((map, b"*"));
+        if self.setting.is_empty() {
+            return Err(Unmapped::NoConfiguration);
+        }
+        match self.maps.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
+            None => Err(Unmapped::NoMap(self.setting.clone(), name.into())),
+            Some((_, Err(why))) => Err(Unmapped::Unreadable(name.into(), why.clone())),
+            Some((_, Ok(map))) => {
+                map.groups(method, user).ok_or_else(|| Unmapped::NoUser(name.into(), user.into()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UserMap, UserMaps};
+
+    fn groups(text: &str, user: &str) -> Option<String> {
+        UserMap::parse(text.as_bytes()).groups(b"*", user.as_bytes()).map(|groups| groups.to_string())
+    }
+
+    #[test]
+    fn the_first_line_that_fits_counts() {
+        assert_eq!(groups("* a x\n* a y\n* /./ z\n* b w\n", "a").as_deref(), Some("x"));
+        assert_eq!(groups("* a x\n* /./ z\n* b w\n", "b").as_deref(), Some("z"));
+        assert_eq!(groups("# * a x\nclaimtobe a x\n", "a"), None);
+    }
+
+    #[test]
+    fn groups_of_a_match_are_put_in() {
+        assert_eq!(groups(r"* /^(.)(.)?(x)?/ \2\1\3\9\0\", "ab").as_deref(), Some(r"ba\3\9ab"));
+        assert_eq!(groups(r"* /^(q)?(.)/ [\1\2]", "ab").as_deref(), Some("[a]"));
+        assert_eq!(groups(r#"* "x y" "a \"b\" \0 \1""#, "x y").as_deref(), Some(r#"a "b" x y \1"#));
+    }
+
+    #[test]
+    fn beginnings_are_asked_from_the_longest() {
+        let mut map = UserMap::default();
+        map.read("m", b"* /a x\n* /a/b y\n* /a/b z\n", true, None);
+        let groups = |user: &[u8]| map.groups(b"*", user).map(|groups| groups.to_string());
+        assert_eq!(groups(b"/a/b/c").as_deref(), Some("y"));
+        assert_eq!(groups(b"/a/c").as_deref(), Some("x"));
+        assert_eq!(groups(b"b"), None);
+    }
+
+    #[test]
+    fn lines_that_cannot_be_used_are_told() {
+        let map = UserMap::parse(b"* /(/ x\nfoo\n@include y\n* a \"b\\");
+        assert_eq!(map.problems().len(), 4, "{:?}", map.problems());
+    }
+
+    #[test]
+    fn without_a_configuration_there_are_no_maps() {
+        let why = UserMaps::default().look_up(b"m", b"u").unwrap_err();
+        assert_eq!(why.to_string(), "there are no user maps: no configuration was read");
+    }
+}
