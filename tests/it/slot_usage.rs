@@ -1,5 +1,7 @@
 //! What jobs use is seen by their slots while they run.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::point::Point;
 
 const BUSY: &str = "ClusterId = 1\nProcId = 0\nJobUniverse = 5\nUser = \"nobody@x\"\nOwner = \"nobody\"\nIwd = \"/tmp\"\n\
@@ -67,6 +69,8 @@ fn with_the_quirks_of_the_reference_a_slot_does_not_see_it() {
     let mut point = lines.into_iter().fold(Point::new(), |point, line| point.knob(line));
     point = point.knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")));
     point = point.job("sleeps", &BUSY.replace("while :; do :; done", "sleep 4"));
+    // As root the starter makes the scratch directory as the job's account.
+    std::fs::set_permissions(point.path("execute"), std::fs::Permissions::from_mode(0o1777)).unwrap();
     let words = ["--max-jobs", "1", "--timeout", "60", "--quirks", "reference"];
     point.arguments = words.map(str::to_owned).to_vec();
     let run = point.run();

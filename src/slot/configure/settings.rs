@@ -191,7 +191,8 @@ fn reads_cpu_busy(global: &Knobs<'_>, slots: &[SlotPlan]) -> bool {
         slot.config.sorted().iter().any(|(_, expr)| references::of(expr).iter().any(|name| is_busy(name)))
     };
     // A latch publishes CpuBusyTime itself: when CpuBusy changed last.
-    let is_latched = global.words("STARTD_LATCH_EXPRS").iter().any(|name| name.eq_ignore_ascii_case("CpuBusy"));
+    let is_latched =
+        global.words("STARTD_LATCH_EXPRS").iter().any(|name| name.eq_ignore_ascii_case("CpuBusy"));
     if is_latched || !slots.iter().any(reads) {
         return false;
     }

@@ -179,6 +179,7 @@ fn measured(ad: &ads::Attributes) -> Surroundings {
     let abilities: String =
         ad.iter().filter(|(name, _)| told(name)).map(|(name, value)| format!("{name} = {value}\n")).collect();
     Surroundings {
+        own_volumes: BTreeMap::new(),
         address: "<127.0.0.1:9618?addrs=127.0.0.1-9618>".to_owned(),
         adapter: ad.get("HardwareAddress").map(|_| Adapter {
             hardware: text("HardwareAddress", ""),
