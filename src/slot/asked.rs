@@ -54,7 +54,8 @@ pub fn asked<'a>(settings: &Settings, jobs: impl IntoIterator<Item = &'a ClassAd
     }
     for slot in &settings.slots {
         for requirements in [&slot.requirements, &slot.child_requirements] {
-            for expr in [&requirements.start, &requirements.limits, &requirements.whole] {
+            let limits = requirements.limits.as_ref();
+            for expr in [&requirements.start, &requirements.whole].into_iter().chain(limits) {
                 walk.read(expr)?;
             }
         }

@@ -165,9 +165,11 @@ impl Devices {
     }
 }
 
-/// An id as part of an attribute's name: odd characters become `_` (`cleanStringForUseAsAttr`).
+/// Returns an id as part of an attribute's name: odd bytes become `_`, and of two beside each other one is left
+/// (`cleanStringForUseAsAttr`).
 fn cleaned(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+    let keep = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
+    id.trim().bytes().map(keep).collect::<String>().replace("__", "_")
 }
 
 /// Property ads that an inventory prints, by id: `Common` is everybody's, others name their id or are named after it. What

@@ -282,8 +282,8 @@ pub struct SlotPlan {
 pub struct Requirements {
     /// START.
     pub start: crate::classad::Expr,
-    /// WithinResourceLimits.
-    pub limits: crate::classad::Expr,
+    /// WithinResourceLimits, or `None` if a resource has a name that no expression can have.
+    pub limits: Option<crate::classad::Expr>,
     /// The whole.
     pub whole: crate::classad::Expr,
     /// The clauses of it that the administrator named.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::devices::Constraint;
 use crate::quirks::{Quirk, Quirks};
+use crate::text::number::real_prefix;
 
 /// How much of one resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -254,6 +255,10 @@ fn value_of(text: &str, unit: Option<usize>, quirks: Quirks) -> Result<Share, Sh
         };
     }
     let (number, rest) = number_of(text, quirks)?;
+    if number < 0.0 {
+        // The reference keeps fractions as negative numbers: -1 is everything.
+        return Ok(Share::Fraction(-number));
+    }
     let steps = match (unit, rest.trim_start().chars().next().map(|c| c.to_ascii_uppercase())) {
         (Some(unit), Some(suffix)) => {
             let power = "KMGTP".find(suffix).map_or(0, |at| at + 1);
@@ -275,13 +280,9 @@ fn zero_or(wrong: ShareErrorKind, quirks: Quirks) -> Result<f64, ShareErrorKind>
 /// The number a text begins with, and what follows it.
 fn number_of(text: &str, quirks: Quirks) -> Result<(f64, &str), ShareErrorKind> {
     let text = text.trim();
-    let end = text
-        .char_indices()
-        .find(|(at, c)| !(c.is_ascii_digit() || *c == '.' || (*at == 0 && matches!(c, '+' | '-'))))
-        .map_or(text.len(), |(at, _)| at);
-    match text[..end].parse::<f64>() {
-        Ok(number) => Ok((number, &text[end..])),
-        Err(_) => Ok((zero_or(ShareErrorKind::NotANumber, quirks)?, text)),
+    match real_prefix(text.as_bytes()).filter(|(number, _)| number.is_finite()) {
+        Some((number, end)) => Ok((number, &text[end..])),
+        None => Ok((zero_or(ShareErrorKind::NotANumber, quirks)?, text)),
     }
 }
 
@@ -311,6 +312,17 @@ mod tests {
     fn min_alone_shares_out_parts_of_processors() {
         assert!(parse("min").is_ok_and(|shares| shares.fractional_cpus));
         assert!(parse("cpus=min").is_ok_and(|shares| !shares.fractional_cpus));
+    }
+
+    #[test]
+    fn numbers_have_every_spelling_that_strtod_reads() {
+        let shares = parse("cpus=0x2, mem=1e3, disk=1.5e1G, licenses=0x2").unwrap_or_default();
+        assert_eq!((shares.cpus, shares.memory), (Share::Amount(2.0), Share::Amount(1000.0)));
+        assert_eq!(shares.disk, Share::Amount(15.0 * 1024.0 * 1024.0));
+        assert_eq!(shares.custom("Licenses"), Share::Amount(2.0));
+        let shares = parse("cpus=-1, mem=-.5, disk=1e1%").unwrap_or_default();
+        assert_eq!((shares.cpus, shares.memory), (Share::Fraction(1.0), Share::Fraction(0.5)));
+        assert_eq!(shares.disk, Share::Fraction(0.1));
     }
 
     #[test]

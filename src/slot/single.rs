@@ -333,7 +333,9 @@ impl Slot {
             Requires::Nothing => self.live.insert("Requirements", Expr::literal(Value::Bool(false))),
             Requires::WhileDraining(start) => {
                 self.live.insert("Start", start.clone());
-                self.live.insert("WithinResourceLimits", self.requirements.limits.clone());
+                if let Some(limits) = &self.requirements.limits {
+                    self.live.insert("WithinResourceLimits", limits.clone());
+                }
                 self.live.insert("Requirements", self.requirements.whole.clone());
             }
         }

@@ -58,7 +58,9 @@ impl Slot {
                     Requires::Configured { .. } | Requires::Nothing => &self.requirements.start,
                 };
                 ad.insert(AttrName::from("Start"), start.clone());
-                ad.insert(AttrName::from("WithinResourceLimits"), self.requirements.limits.clone());
+                if let Some(limits) = &self.requirements.limits {
+                    ad.insert(AttrName::from("WithinResourceLimits"), limits.clone());
+                }
                 ad.insert(AttrName::from("Requirements"), self.requirements.whole.clone());
                 for name in &self.requirements.clauses {
                     if let Some(expr) = self.config.get(name) {
@@ -85,7 +87,9 @@ impl Slot {
             (None, Requires::Nothing) => ad.set("Requirements", false),
             (None, Requires::WhileDraining(start)) => {
                 ad.insert("Start", start.clone());
-                ad.insert("WithinResourceLimits", self.requirements.limits.clone());
+                if let Some(limits) = &self.requirements.limits {
+                    ad.insert("WithinResourceLimits", limits.clone());
+                }
                 ad.insert("Requirements", self.requirements.whole.clone());
             }
         }

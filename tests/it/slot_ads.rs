@@ -43,6 +43,39 @@ fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
     }
 }
 
+/// `parse_user_resource_config`: what `strtod` reads, or an expression that gives a number or a truth value.
+#[test]
+fn amounts_and_shares_have_every_spelling_of_a_number() {
+    let base = "NUM_CPUS = 8\nMEMORY = 4000\nSTARTD_DETECT_GPUS =\n";
+    let has = |more: &str, lines: &[&str]| {
+        let point = Point::new().knob(&format!("{base}{more}")).arguments([]);
+        let (stdout, stderr) = text(&ads(&point, &["slot1"]));
+        for line in lines {
+            assert!(stdout.contains(&format!("\n{line}\n")), "{more}: {line}: {stdout}{stderr}");
+        }
+        (stdout, stderr)
+    };
+    for (value, number) in [("0x10", "16"), ("0XFF", "255"), ("010", "10"), ("3.", "3"), ("2 > 1", "1")] {
+        let line = format!("TotalFoo = {number}");
+        has(&format!("MACHINE_RESOURCE_Foo = {value}"), &[&line, &line.replace("Total", "Detected")]);
+    }
+    let typed = |shares: &str| {
+        format!(
+            "MACHINE_RESOURCE_Foo = 2\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1_PARTITIONABLE = false\nSLOT_TYPE_1 = {shares}"
+        )
+    };
+    has(&typed("cpus=1, mem=1e3"), &["Memory = 1000"]);
+    has(&typed("cpus=0x2, foo=0x2"), &["Cpus = 2", "Foo = 2"]);
+    has(&typed("cpus=-1"), &["Cpus = 8"]);
+    // Ids with odd characters are names of attributes (`cleanStringForUseAsAttr`).
+    let (stdout, _) = has("MACHINE_RESOURCE_Foo = \"a\", {", &["TotalFoo = 2"]);
+    assert!(stdout.contains("\nAvailableFoo = { Foo_a_,Foo_ }\n"), "{stdout}");
+    // 25.14 starts with a name that its own expressions cannot have.
+    let (stdout, stderr) = has("MACHINE_RESOURCE_2Foo = 2", &["Total2Foo = 2"]);
+    assert!(!stdout.contains("\nWithinResourceLimits"), "{stdout}");
+    assert!(stderr.contains("2Foo is not a valid attribute name"), "{stderr}");
+}
+
 /// `Starter::config`: what STARTER prints when it is called with `-classad`, all of it or nothing.
 #[test]
 fn another_starter_tells_itself_what_it_can_do() {

@@ -95,6 +95,31 @@ pub(super) fn consumption(
     Ok(())
 }
 
+/// Returns WithinResourceLimits. A resource whose name begins with a digit leaves the slots without it, as in the
+/// reference, which fails to parse its own text and goes on.
+fn limits(knobs: &Knobs<'_>, limited: Limited<'_>) -> Result<Option<Expr>, ConfigureError> {
+    let text = within_limits(knobs, limited);
+    let error = match Expr::parse_with(text.as_bytes(), knobs.dialect()) {
+        Ok(expr) => return Ok(Some(expr)),
+        Err(error) => error,
+    };
+    let starts_with_digit = |tag: &&String| tag.starts_with(|first: char| first.is_ascii_digit());
+    let odd = limited.tags.iter().find(starts_with_digit);
+    if let Some(tag) = odd.filter(|_| knobs.string("WithinResourceLimits").is_none()) {
+        knobs.warn(format!(
+            "MACHINE_RESOURCE_{tag}: {tag} is not a valid attribute name, so that WithinResourceLimits is undefined and no \
+             job matches; choose a name that begins with a letter"
+        ));
+        return Ok(None);
+    }
+    Err(ConfigureError::Knob {
+        name: "WithinResourceLimits".into(),
+        problem: error.to_string(),
+        origin: knobs.origin("WithinResourceLimits"),
+        excerpt: Some(error.render(text.as_bytes())),
+    })
+}
+
 /// Requirements of a slot. Clauses that the administrator named are put into the internal ad as well.
 pub(super) fn requirements(
     knobs: &Knobs<'_>,
@@ -103,14 +128,7 @@ pub(super) fn requirements(
     limited: Limited<'_>,
     internal: &mut ClassAd,
 ) -> Result<Requirements, ConfigureError> {
-    let text = within_limits(knobs, limited);
-    let limits =
-        Expr::parse_with(text.as_bytes(), knobs.dialect()).map_err(|error| ConfigureError::Knob {
-            name: "WithinResourceLimits".into(),
-            problem: error.to_string(),
-            origin: knobs.origin("WithinResourceLimits"),
-            excerpt: Some(error.render(text.as_bytes())),
-        })?;
+    let limits = limits(knobs, limited)?;
     let healthy = healthy(knobs, internal)?;
     // Those of partitionable slots count for static ones as well.
     let list = match kind {

@@ -9,7 +9,8 @@ use bstr::BString;
 
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::Surroundings;
-use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
+use crate::classad::{ClassAd, Context, Value};
+use crate::config::evaluate::to_real;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::slot::devices::{Devices, Nesting, take_properties};
@@ -195,16 +196,16 @@ fn offline_of(knobs: &Knobs<'_>, tag: &str) -> (f64, Vec<String>) {
     text.map_or_else(Default::default, |text| number_or_ids(&text, knobs.world()))
 }
 
-/// A number, an expression that gives one, or ids (`parse_user_resource_config`).
+/// Reads a number in any spelling that `strtod` knows, an expression that gives a number or a truth value, or ids
+/// (`parse_user_resource_config`).
 fn number_or_ids(text: &str, world: &dyn World) -> (f64, Vec<String>) {
-    let empty = ClassAd::new();
-    let value = Expr::parse_with(text.as_bytes(), Dialect::of(world).old())
-        .map(|expr| Context::new(world).my(&empty).eval(&expr));
-    if let Ok(Value::Int(_) | Value::Real(_)) = &value {
-        return (value.ok().and_then(|value| value.as_real()).unwrap_or(0.0), Vec::new());
+    match to_real(text.as_bytes(), world).filter(|number| number.is_finite()) {
+        Some(number) => (number, Vec::new()),
+        None => {
+            let ids = ids_of(text);
+            (ids.len() as f64, ids)
+        }
     }
-    let ids = ids_of(text);
-    (ids.len() as f64, ids)
 }
 
 fn ids_of(text: &str) -> Vec<String> {
@@ -233,6 +234,7 @@ fn of_ad(knobs: &Knobs<'_>, text: &str, tag: &str) -> Found {
     let detected = Context::new(world).my(&ad).eval_attr(format!("Detected{tag}"));
     match detected {
         Value::Str(text) => (found.quantity, found.ids) = number_or_ids(&text.to_string(), world),
+        Value::Bool(truth) => found.quantity = f64::from(u8::from(truth)),
         value => found.quantity = value.as_real().unwrap_or(0.0).max(0.0),
     }
     let unique = found.ids.iter().cloned().collect();

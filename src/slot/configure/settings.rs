@@ -344,7 +344,9 @@ impl Maker<'_> {
         };
         internal.update(&statics);
         internal.insert("Requirements", requirements.whole.clone());
-        internal.insert("WithinResourceLimits", requirements.limits.clone());
+        if let Some(limits) = &requirements.limits {
+            internal.insert("WithinResourceLimits", limits.clone());
+        }
 
         let (child_hooks, child_default) = match kind {
             SlotKind::Partitionable => child_hooks(&knobs, &id, self.world),
