@@ -162,6 +162,9 @@ pub struct JobProcess {
     pub nice: i32,
     /// Resource limits.
     pub limits: Vec<Limit>,
+    /// What is wrong with the configuration of the limits: a subject, reported once by all starters of a slot runner,
+    /// and the line.
+    pub complaints: Vec<(&'static str, String)>,
     /// Directories bound over others: (source below the scratch directory, target). Those whose target is no directory
     /// are left out by the runner.
     pub mounts: Vec<(PathBuf, PathBuf)>,

@@ -204,7 +204,7 @@ impl Starter<'_> {
     fn in_group(&mut self, process: JobProcess, plan: GroupPlan, out: &mut Vec<Action>) -> JobProcess {
         self.run.memory_mib = plan.memory_mib;
         self.run.group_fault = plan.late_failure.clone();
-        let told = plan.told.iter();
+        let told = plan.told.iter().chain(&process.complaints);
         out.extend(
             told.map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason: reason.clone() })),
         );

@@ -89,6 +89,7 @@ pub fn job(
         failures: nice.clone().err().into_iter().collect(),
         nice: nice.unwrap_or(0),
         limits: limits(about),
+        complaints: address_space(about).1.map(|line| ("address-space-limit", line)).into_iter().collect(),
         mounts,
         session: if settings.process_groups { Session::Own } else { Session::Inherit },
         ..JobProcess::default()
@@ -300,15 +301,45 @@ fn limits(about: &Publication<'_>) -> Vec<Limit> {
         Limit { kind: LimitKind::FileSize, soft: None, hard: None },
         Limit { kind: LimitKind::Data, soft: None, hard: None },
     ];
-    if let Some(expression) = &about.settings.rlimit_as
-        && let Ok(expression) = Expr::parse_with(expression, Dialect::of(about.world))
-        && let Value::Int(megabytes) = about.in_slot().target(about.ad).eval(&expression)
+    if let (Some(megabytes), _) = address_space(about)
         && megabytes != 0
     {
         let bytes = megabytes.wrapping_mul(1024 * 1024).cast_unsigned();
         limits.push(Limit { kind: LimitKind::AddressSpace, soft: Some(bytes), hard: Some(bytes) });
     }
     limits
+}
+
+/// Returns STARTER_RLIMIT_AS in MiB, and what is wrong with it. The reference takes the expression that the value begins
+/// with: of `1G` the 1 (`ClassAdParser::ParseExpression`).
+fn address_space(about: &Publication<'_>) -> (Option<i64>, Option<String>) {
+    let Some(text) = &about.settings.rlimit_as else { return (None, None) };
+    let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of(about.world)) else {
+        return (
+            None,
+            Some(format!("STARTER_RLIMIT_AS = {text} is not a valid expression: there is no limit")),
+        );
+    };
+    match about.in_slot().target(about.ad).eval(&expression) {
+        Value::Int(megabytes) => {
+            let rest = text[end..].trim();
+            let wrong = (!rest.is_empty()).then(|| {
+                format!(
+                    "STARTER_RLIMIT_AS = {text}: a limit of {megabytes} MiB, as in HTCondor; '{}' is ignored: the value \
+                     is a number of MiB without a unit",
+                    rest.as_bstr()
+                )
+            });
+            (Some(megabytes), wrong)
+        }
+        value => {
+            let shown = value.unparse();
+            (
+                None,
+                Some(format!("STARTER_RLIMIT_AS = {text} is {shown} and not an integer: there is no limit")),
+            )
+        }
+    }
 }
 
 /// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. An

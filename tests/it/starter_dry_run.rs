@@ -177,3 +177,22 @@ fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
         "{assumed}"
     );
 }
+
+/// `ParseExpression` takes the expression that the value begins with.
+#[test]
+fn a_limit_of_the_address_space_with_a_unit_is_reported() {
+    let told = |value: &str| {
+        let ran = rehearsed(Place::new().knob(&format!("STARTER_RLIMIT_AS = {value}")), &shell("true"));
+        (ran.ad.clone(), format!("{}{}", ran.ad, ran.told))
+    };
+    let (plan, told_of) = told("100G");
+    assert!(plan.contains("limit AddressSpace 104857600 bytes"), "{plan}");
+    assert!(
+        told_of.contains("STARTER_RLIMIT_AS = 100G: a limit of 100 MiB, as in HTCondor; 'G' is ignored"),
+        "{told_of}"
+    );
+    let (plan, told_of) = told("\"100\"");
+    assert!(!plan.contains("AddressSpace"), "{plan}");
+    assert!(told_of.contains("is \"100\" and not an integer: there is no limit"), "{told_of}");
+    assert!(told("= 1").1.contains("is not a valid expression: there is no limit"));
+}
