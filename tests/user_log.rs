@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 use htc_hooks::classad::format::long;
 use htc_hooks::user_log::{Body, Ending, EventReader, EventTime, FormatOptions, JobEvent, Share, Terminated};
+use htc_hooks::world::Zone;
 
 /// The directory with recordings and golden cases; tests that need it print why they do nothing without.
 fn shared() -> PathBuf {
@@ -229,4 +230,75 @@ fn events_in_words_of_older_releases_say_what_those_of_the_present_say() {
         node.replace("Node = 1\n", ""),
         ad(1, "Job executing on host: <h>\n\tSlotName: slot1@h\n\tCpus = 1")
     );
+}
+
+/// `JobEventLog` of 25.14 of the same texts.
+#[test]
+fn lines_that_are_not_expected_do_not_hide_what_an_event_says() {
+    let ad = |number: u16, body: &str| {
+        let text = format!("{number:03} (012.003.000) 2026-11-21 00:47:08 {body}\n...\n");
+        let event = EventReader::new(text.as_bytes()).next().unwrap().unwrap();
+        assert_eq!(event.text(options(&event)).to_str().unwrap(), text, "lines stay as they are");
+        long::print(&event.to_ad()).to_str().unwrap().to_owned()
+    };
+    let usage = "\t\tUsr 0 00:00:01, Sys 0 00:00:00  -  Run Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n";
+    let bytes = "\t12  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job";
+    let more = format!("{}{bytes}\n{}", usage.replace("Run", "Total"), bytes.replace("Run", "Total"));
+    let table = "\n\tPartitionable Resources :    Usage  Request Allocated \n\t   Cpus                 :        0        1         1 ";
+    let ended = format!("Job terminated.\n\t(1) Normal termination (return value 3)\n{usage}{more}{table}");
+    let left = format!("Job was evicted.\n\t(0) CPU times\n{usage}{bytes}\n\tReason: by x");
+    let cases = [
+        (
+            1,
+            "Job executing on host: <h>\n\tSlotName: slot1@h\n\tCpus = 1".to_owned(),
+            "ExecuteHost = \"<h>\"\n",
+        ),
+        (4, left, "SentBytes = 12.0\n"),
+        (5, ended, "ReturnValue = 3\n"),
+        (6, "Image size of job updated: 27\n\t6  -  MemoryUsage of job (MB)".to_owned(), "MemoryUsage = 6\n"),
+        (
+            10,
+            "Job was suspended.\n\tNumber of processes actually suspended: 2".to_owned(),
+            "NumberOfPIDs = 2\n",
+        ),
+        (
+            22,
+            "Job disconnected, attempting to reconnect\n    lost\n    Trying to reconnect to slot1@h <h>"
+                .to_owned(),
+            "StartdName = \"slot1@h\"\n",
+        ),
+    ];
+    for (number, body, line) in cases {
+        let plain = ad(number, &body);
+        assert!(plain.contains(line), "{line}: {plain}");
+        assert_eq!(ad(number, &format!("{body}\n    an extra line")), plain);
+        let blanks: Vec<String> = body.lines().map(|line| line.replacen('\t', "        ", 1)).collect();
+        if number != 5 {
+            assert_eq!(ad(number, &blanks.join("\n")), plain);
+        } else {
+            // Rows of the table have columns.
+            assert_eq!(
+                ad(5, blanks.join("\n").split("\n        Part").next().unwrap()),
+                ad(5, body.split("\n\tPart").next().unwrap())
+            );
+        }
+    }
+    let size = ad(6, "Image size of job updated: -1\n\t-1  -  MemoryUsage of job (MB)");
+    assert!(!size.contains("\nSize") && !size.contains("MemoryUsage"), "{size}");
+    let script = ad(16, "POST Script terminated.\n\t(0) Abnormal termination (signal -1)");
+    assert!(script.contains("TerminatedNormally = false") && !script.contains("BySignal"), "{script}");
+}
+
+#[test]
+fn times_of_events_have_the_fraction_that_is_written_and_greenwich_is_told_in_local_time() {
+    let chicago = |_| Zone { offset: -6 * 3600, abbreviation: "CST".into(), daylight_saving: false };
+    for (text, iso) in [
+        ("2023-01-24 09:42:53", "2023-01-24T09:42:53"),
+        ("2023-01-24 09:42:53.250", "2023-01-24T09:42:53.250"),
+        ("2023-01-24 09:42:53Z", "2023-01-24T03:42:53"),
+        ("2023-01-24T03:42:53.007Z", "2023-01-23T21:42:53.007"),
+    ] {
+        let (time, _) = EventTime::parse(text.as_bytes()).unwrap();
+        assert_eq!(time.local(chicago).iso(), iso);
+    }
 }

@@ -7,10 +7,11 @@ use bstr::{BString, ByteSlice};
 use super::event::{HookEnd, Why};
 use super::machine::{Action, Hook, Phase, Run, Shadow, Until};
 use super::matched::{Matched, matched};
-use crate::classad::{Context, Dialect, Value};
+use crate::classad::{ClassAd, Context, Dialect, Value};
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
 use crate::job::{HoldCode, JobStatus, attr};
+use crate::text::list;
 use crate::time::Now;
 use crate::user_log::{Body, EventKind};
 use crate::user_policy;
@@ -36,6 +37,7 @@ impl Shadow<'_> {
                 host: self.setup.address.clone(),
                 log_notes: notes("SubmitEventNotes"),
                 user_notes: notes("SubmitEventUserNotes"),
+                structure: self.submit_structure(),
             };
             Self::log(body, out);
         }
@@ -61,6 +63,20 @@ impl Shadow<'_> {
             out.push(Action::Tell(text.to_owned()));
         }
         self.start(now, out);
+    }
+
+    /// Returns the attributes that event 000 has beside its notes (`Scheduler::WriteSubmitToUserLog`).
+    fn submit_structure(&self) -> ClassAd {
+        let named = self.string("SubmitEventNotesAttrs").unwrap_or_default();
+        let names = list::split(&named).chain([&b"DAGNodeName"[..], b"JobBatchName"]);
+        let mut structure = ClassAd::new();
+        for name in names {
+            let value = Context::new(self.setup.world).my(&self.ad).eval_attr(name);
+            if !matches!(value, Value::Undefined | Value::Error) {
+                structure.set(name, value);
+            }
+        }
+        structure
     }
 
     /// The size that condor_submit has found, if it is above the limit.

@@ -71,7 +71,8 @@ fn hold_codes(ad: &mut ClassAd, code: i32, subcode: i32) {
 }
 
 fn measure(ad: &mut ClassAd, name: &str, value: Option<i64>) {
-    if let Some(value) = value {
+    // A number below 0 says that it is unknown.
+    if let Some(value) = value.filter(|value| *value >= 0) {
         ad.set(name, value);
     }
 }
@@ -123,7 +124,7 @@ fn terminated(ad: &mut ClassAd, event: &Terminated) {
 /// What an older release has written, or a node of a parallel job; nothing where that is not understood either.
 fn older(ad: &mut ClassAd, number: u16, lines: &[BString]) -> Option<()> {
     let (number, lines, node) = others::in_present_words(number, lines)?;
-    Body::parse(number, &lines)?.add_to(ad);
+    others::body_before_extra_lines(number, &lines)?.add_to(ad);
     if let Some(node) = node {
         ad.set("Node", node);
         // Of a node both are told.
@@ -139,10 +140,13 @@ fn older(ad: &mut ClassAd, number: u16, lines: &[BString]) -> Option<()> {
 impl Body {
     fn add_to(&self, ad: &mut ClassAd) {
         match self {
-            Body::Submit { host, log_notes, user_notes } => {
+            Body::Submit { host, log_notes, user_notes, structure } => {
                 text(ad, "SubmitHost", host);
                 text(ad, "LogNotes", log_notes);
                 text(ad, "UserNotes", user_notes);
+                if !structure.is_empty() {
+                    ad.set("StructuredNotes", Value::from(structure.clone()));
+                }
             }
             Body::Execute { host, slot_name, properties } => {
                 text(ad, "ExecuteHost", host);
@@ -152,9 +156,9 @@ impl Body {
             Body::Evicted(event) => evicted(ad, event),
             Body::Terminated(event) => terminated(ad, event),
             Body::ImageSize { size, memory_usage, resident, proportional } => {
-                ad.set("Size", *size);
+                measure(ad, "Size", Some(*size));
                 measure(ad, "MemoryUsage", *memory_usage);
-                ad.set("ResidentSetSize", resident.unwrap_or(0));
+                measure(ad, "ResidentSetSize", Some(resident.unwrap_or(0)));
                 measure(ad, "ProportionalSetSize", *proportional);
             }
             Body::Generic(info) => text(ad, "Info", info),

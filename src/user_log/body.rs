@@ -104,10 +104,12 @@ pub enum Body {
     Submit {
         /// Address of the access point.
         host: BString,
-        /// `submit_event_notes`; empty for none.
+        /// `submit_event_notes`; empty for none. Text has `structure` in their place, where there is one.
         log_notes: BString,
         /// `submit_event_user_notes`; empty for none.
         user_notes: BString,
+        /// Attributes of the job that are part of the event, such as its batch and the node of its DAG; empty for none.
+        structure: ClassAd,
     },
     /// 001
     Execute {

@@ -9,6 +9,7 @@ mod ad;
 mod body;
 mod information;
 mod kind;
+mod nodes;
 mod options;
 mod others;
 mod print;
@@ -20,6 +21,7 @@ mod time;
 
 pub use body::{Body, Ending, Evicted, Share, Terminated, Transfer, UsageTime};
 pub use kind::EventKind;
+pub use nodes::nodes_mask;
 pub use options::FormatOptions;
 pub use read::{EventReader, ReadError};
 pub use reuse::Reuse;

@@ -3,7 +3,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::body::Transfer;
+use super::body::{Body, Transfer};
 use super::read_body::{Lines, code, leading};
 use crate::classad::{ClassAd, Dialect, Value};
 
@@ -89,6 +89,7 @@ fn of_grid(banner: &[u8], first: &[u8], rest: &[BString], ad: &mut ClassAd) -> O
 pub(super) fn in_present_words(number: u16, lines: &[BString]) -> Option<(u16, Vec<BString>, Option<i64>)> {
     let told = lines.len() - lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
     let mut lines = lines.get(..told).filter(|lines| !lines.is_empty())?.to_vec();
+    lines[1..].iter_mut().for_each(|line| indent(number, line));
     let mut node = None;
     let number = match number {
         4 => {
@@ -108,12 +109,37 @@ pub(super) fn in_present_words(number: u16, lines: &[BString]) -> Option<(u16, V
             }
             if number == 14 { 1 } else { 5 }
         }
+        1 | 6 | 8 | 10..=12 | 21..=24 => number,
         _ => return None,
     };
-    if number == 5 {
-        complete_end(&mut lines);
+    match number {
+        1 => {
+            let is_read = |line: &BString| line.starts_with(b"\tSlotName: ") || line.contains_str(" = ");
+            let mut is_first = true;
+            lines.retain(|line| std::mem::take(&mut is_first) || is_read(line));
+        }
+        5 => complete_end(&mut lines),
+        _ => {}
     }
     Some((number, lines, node))
+}
+
+/// Gives a line the white space at its start that its kind has: the reference reads any.
+fn indent(number: u16, line: &mut BString) {
+    let words = line.trim_start();
+    let space: &[u8] = match number {
+        22..=24 => b"    ",
+        _ if words.starts_with(b"Usr ") => b"\t\t",
+        // Rows of the table of resources, which have columns.
+        _ if line.starts_with(b"\t ") => return,
+        _ => b"\t",
+    };
+    *line = [space, words].concat().into();
+}
+
+/// Reads the lines up to those that the kind of the event does not expect: the reference ignores what follows.
+pub(super) fn body_before_extra_lines(number: u16, lines: &[BString]) -> Option<Body> {
+    (1..=lines.len()).rev().find_map(|count| Body::parse(number, &lines[..count]))
 }
 
 /// An eviction whose second line was `Job was not checkpointed.`
@@ -236,11 +262,17 @@ fn post_script(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
     let how = rest.first()?;
     if let Some(code) = how.strip_prefix(b"\t(1) Normal termination (return value ") {
         ad.set("TerminatedNormally", true);
-        ad.set("ReturnValue", leading(code).map(|(code, _)| code).filter(|code| *code >= 0)?);
+        let (code, _) = leading(code)?;
+        if code >= 0 {
+            ad.set("ReturnValue", code);
+        }
     } else {
         let signal = how.strip_prefix(b"\t(0) Abnormal termination (signal ")?;
         ad.set("TerminatedNormally", false);
-        ad.set("TerminatedBySignal", leading(signal)?.0);
+        let (signal, _) = leading(signal)?;
+        if signal >= 0 {
+            ad.set("TerminatedBySignal", signal);
+        }
     }
     if let Some(node) = rest.get(1).and_then(|line| line.trim().strip_prefix(b"DAG Node: ")) {
         text(ad, "DAGNodeName", node);

@@ -4,6 +4,7 @@ use bstr::ByteSlice;
 
 use super::body::{Body, Ending, Evicted, Share, Terminated, UsageTime};
 use super::{FormatOptions, JobEvent, ResourceTable};
+use crate::classad::Value;
 use crate::classad::format::long;
 
 impl JobEvent {
@@ -23,11 +24,13 @@ impl Body {
     /// Appends what stands behind the time, up to and with the end of the last line.
     fn print(&self, out: &mut Vec<u8>) {
         match self {
-            Body::Submit { host, log_notes, user_notes } => {
+            Body::Submit { host, log_notes, user_notes, structure } => {
                 line(out, b"Job submitted from host: ", host);
-                for notes in [log_notes, user_notes] {
-                    line_unless_empty(out, b"    ", &notes[..notes.len().min(8191)]);
+                match structure.is_empty() {
+                    true => line_unless_empty(out, b"    ", &log_notes[..log_notes.len().min(8191)]),
+                    false => line(out, b"    ", &Value::from(structure.clone()).unparse()),
                 }
+                line_unless_empty(out, b"    ", &user_notes[..user_notes.len().min(8191)]);
             }
             Body::Execute { host, slot_name, properties } => {
                 line(out, b"Job executing on host: ", host);

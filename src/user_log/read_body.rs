@@ -97,6 +97,7 @@ fn submit(first: &[u8], rest: &[BString]) -> Option<Body> {
         host: after(first, "Job submitted from host: ")?,
         log_notes: note(0)?,
         user_notes: note(1)?,
+        structure: ClassAd::new(),
     })
 }
 

@@ -63,12 +63,31 @@ impl EventTime {
         out
     }
 
-    /// As it stands in the ad forms: always with `T` and milliseconds (`ULogEvent::toClassAd`).
+    /// Returns the time as the ad forms have it: with `T`, and with milliseconds where they are known
+    /// (`ULogEvent::toClassAd`).
     pub fn iso(&self) -> String {
         let EventTime { month, day, hour, minute, second, .. } = *self;
-        let (year, milli) = (self.year.unwrap_or(0), self.milli.unwrap_or(0));
+        let year = self.year.unwrap_or(0);
         let zone = if self.utc { "Z" } else { "" };
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}{zone}")
+        let milli = self.milli.map_or_else(String::new, |milli| format!(".{milli:03}"));
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{milli}{zone}")
+    }
+
+    /// Returns a time of Greenwich as the local time that the reference shows when it has read it; any other time as
+    /// it is. `zone` is the zone at a number of seconds since the epoch.
+    pub fn local(self, zone: impl Fn(i64) -> Zone) -> Self {
+        let Some(year) = self.year.filter(|_| self.utc) else { return self };
+        let civil = calendar::Civil {
+            year: year.into(),
+            month: self.month.into(),
+            day: self.day.into(),
+            hour: self.hour.into(),
+            minute: self.minute.into(),
+            second: self.second.into(),
+        };
+        let seconds = civil.seconds();
+        let micros = seconds.saturating_mul(1_000_000);
+        EventTime { milli: self.milli, ..Self::at(micros, FormatOptions::default(), &zone(seconds)) }
     }
 
     /// Reads any of the written forms at the start of a text; returns how many bytes it took.

@@ -64,6 +64,7 @@ pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Re
             Ok(mut event) => {
                 // Of a time without a year 25.14 takes the present one.
                 event.time.year = event.time.year.or(year);
+                event.time = event.time.local(|epoch| world.zone(epoch));
                 printer.print(&event.to_ad())
             }
             Err(ReadError::Io(error)) => Err(error),

@@ -21,27 +21,80 @@ use crate::quirks::{Decided, Quirk, Quirks};
 use crate::runner::event_log::{EventLog, EventLogKnobs, places_of_locks};
 use crate::starter::{JobInfo, LogEvent};
 use crate::time::Now;
-use crate::user_log::{Body, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime};
+use crate::user_log::{Body, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime, nodes_mask};
 use crate::world::World;
 
 /// A log that a job asks for. Nothing is written before it has been opened.
 #[derive(Debug)]
 pub struct UserLog {
-    file: Option<fs::File>,
-    path: PathBuf,
+    /// The log that is named first.
+    own: LogFile,
+    /// The log of the DAGMan that has submitted the job.
+    nodes: Option<LogFile>,
     id: (i32, i32, i32),
     options: FormatOptions,
-    form: Form,
     address: BString,
     /// Whether others are locked out while an event is written, and where those locks stand.
     locking: Option<Option<PathBuf>>,
-    fsync: bool,
     /// The log of all jobs, which gets each event first.
     global: Option<EventLog>,
     /// Why that could not be written, and whether somebody knows it.
     complaint: Option<String>,
     has_complained: bool,
     ad: ClassAd,
+}
+
+/// One file of a job's log.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    form: Form,
+    /// Numbers of the events that it gets, or `None` for all events and what the ad wants beside them.
+    mask: Option<Vec<i64>>,
+    /// True if each event is written through to the disk.
+    fsync: bool,
+    file: Option<fs::File>,
+}
+
+impl LogFile {
+    /// Opens it, with the directories above it.
+    fn open(&mut self) -> io::Result<()> {
+        if self.path.as_os_str().is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // Nor does the reference create it through a link.
+        if is_dangling(&self.path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if let Some(directory) = self.path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut options = fs::OpenOptions::new();
+        // A FIFO without a reader must not hold the job up.
+        options.append(true).create(true).mode(0o644).custom_flags(nix::libc::O_NONBLOCK);
+        self.file = Some(options.open(&self.path)?);
+        Ok(())
+    }
+
+    fn has(&self, event: &JobEvent) -> bool {
+        self.mask.as_ref().is_none_or(|mask| mask.contains(&i64::from(event.number)))
+    }
+
+    fn print(&self, event: &JobEvent, options: FormatOptions) -> Vec<u8> {
+        match self.form {
+            Form::Text => event.text(options),
+            Form::Xml => event.xml(),
+            Form::Json => event.json(),
+        }
+    }
+
+    /// Appends bytes, whole, with one write; nothing while it is not open.
+    fn append(&mut self, bytes: &[u8], locking: Option<&Option<PathBuf>>) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let _lock = locking.map(|place| FileLock::of(&self.path, file, place.as_deref())).transpose()?;
+        file.write_all(bytes)?;
+        if self.fsync { file.sync_data() } else { Ok(()) }
+    }
 }
 
 /// What the configuration and the command line say of logs.
@@ -88,6 +141,8 @@ const NO_LOG: &str = "/dev/null";
 
 /// The attribute that names the log of a queue.
 const OF_QUEUE: &str = "UserLog";
+/// The attribute that names the log of DAGMan.
+const OF_NODES: &str = "DAGManNodesLog";
 /// The bit of UserLogUseXML that asks for JSON.
 const JSON: i64 = 2;
 
@@ -146,10 +201,17 @@ impl UserLog {
         let context = || Context::new(opening.world).my(opening.ad);
         let of_option =
             opening.settings.named.as_ref().map(|path| BString::from(path.as_os_str().as_bytes()));
-        let name = of_option.or_else(|| context().string(attribute))?;
-        let path = match name.is_empty() {
+        let path_of = |name: BString| match name.is_empty() {
             true => PathBuf::new(),
             false => directory(opening, of_queue).join(name.to_path_lossy()),
+        };
+        let own = of_option.or_else(|| context().string(attribute));
+        let nodes = context().string(OF_NODES).filter(|name| of_queue && !name.is_empty());
+        // A job may have the log of its DAGMan alone.
+        let path = match (own, &nodes) {
+            (None, None) => return None,
+            (None, Some(_)) => PathBuf::from(NO_LOG),
+            (Some(name), _) => path_of(name),
         };
         let options = FormatOptions::parse(&opening.settings.options);
         let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
@@ -166,15 +228,19 @@ impl UserLog {
         let number = |number: i64| number as i32;
         let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
         let global = opening.settings.global.clone();
+        let nodes = nodes.map(|name| {
+            let mask = nodes_mask(opening.ad, opening.world);
+            // With a mask it is never XML.
+            let form = if mask.is_some() && form == Form::Xml { Form::Text } else { form };
+            LogFile { path: path_of(name), form, mask, fsync: true, file: None }
+        });
         Some(UserLog {
-            file: None,
-            path,
+            own: LogFile { path, form, mask: None, fsync: opening.settings.fsync, file: None },
+            nodes,
             id,
             options,
-            form,
             address: opening.address.clone(),
             locking: opening.settings.locking.clone(),
-            fsync: opening.settings.fsync,
             global: global.map(|knobs| EventLog::new(knobs, opening.daemon.clone(), clock::now())),
             complaint: None,
             has_complained: false,
@@ -188,35 +254,14 @@ impl UserLog {
     /// # Errors
     /// Those of the file system; the job runs all the same.
     pub fn open(&mut self, identity: Option<&Identity>) -> io::Result<()> {
-        if self.path.as_os_str().is_empty() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        if self.path == Path::new(NO_LOG) {
-            return Ok(());
-        }
-        let open = || {
-            // Nor does the reference create it through a link.
-            if is_dangling(&self.path) {
-                return Err(io::ErrorKind::NotFound.into());
-            }
-            if let Some(directory) = self.path.parent() {
-                fs::create_dir_all(directory)?;
-            }
-            fs::OpenOptions::new()
-                .append(true)
-                .create(true)
-                .mode(0o644)
-                // A FIFO without a reader must not hold the job up.
-                .custom_flags(nix::libc::O_NONBLOCK)
-                .open(&self.path)
-        };
-        self.file = Some(acting_as(identity, open).flatten()?);
-        Ok(())
+        let logs = [Some(&mut self.own), self.nodes.as_mut()].into_iter().flatten();
+        let wanted = logs.filter(|log| log.path != Path::new(NO_LOG));
+        acting_as(identity, || wanted.fold(Ok(()), |opened, log| opened.and(log.open())))?
     }
 
-    /// Where it is.
+    /// Returns the path of the job's own log.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.own.path
     }
 
     /// Appends one event, whole, with one write; nothing as long as the log is not open.
@@ -227,7 +272,7 @@ impl UserLog {
         let event = self.event(now, self.body(event), world);
         let ad = self.ad.clone();
         self.write_global(&event, &ad, now, world);
-        self.append(&self.print(&event))
+        self.own.append(&self.own.print(&event, self.options), self.locking.as_ref())
     }
 
     /// The log of all jobs comes first; where it cannot be written the job's own still is.
@@ -260,11 +305,20 @@ impl UserLog {
     ) -> io::Result<()> {
         let event = self.event(now, body, world);
         self.write_global(&event, ad, now, world);
-        let mut bytes = self.print(&event);
-        if let Some(more) = event.information(ad, world) {
-            bytes.extend(self.print(&more));
+        let mut written = Ok(());
+        for log in [Some(&mut self.own), self.nodes.as_mut()].into_iter().flatten() {
+            if !log.has(&event) {
+                continue;
+            }
+            let mut bytes = log.print(&event, self.options);
+            if log.mask.is_none()
+                && let Some(more) = event.information(ad, world)
+            {
+                bytes.extend(log.print(&more, self.options));
+            }
+            written = written.and(log.append(&bytes, self.locking.as_ref()));
         }
-        self.append(&bytes)
+        written
     }
 
     fn event(&self, now: Now, body: Body, world: &dyn World) -> JobEvent {
@@ -272,22 +326,6 @@ impl UserLog {
         let mut event = JobEvent::new(self.id.0, self.id.1, time, body);
         event.subproc = self.id.2;
         event
-    }
-
-    fn print(&self, event: &JobEvent) -> Vec<u8> {
-        match self.form {
-            Form::Text => event.text(self.options),
-            Form::Xml => event.xml(),
-            Form::Json => event.json(),
-        }
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let place = self.locking.as_ref();
-        let _lock = place.map(|place| FileLock::of(&self.path, file, place.as_deref())).transpose()?;
-        file.write_all(bytes)?;
-        if self.fsync { file.sync_data() } else { Ok(()) }
     }
 
     fn body(&self, event: &LogEvent) -> Body {

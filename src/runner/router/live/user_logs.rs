@@ -11,8 +11,7 @@ use crate::classad::{ClassAd, Context};
 use crate::job::JobId;
 use crate::os;
 use crate::os::files::open_regular;
-use crate::text::{list, number};
-use crate::user_log::{Body, EventTime, FormatOptions, JobEvent};
+use crate::user_log::{Body, EventTime, FormatOptions, JobEvent, nodes_mask};
 use crate::world::World;
 
 /// The bits of UserLogUseXML: which form a log has.
@@ -43,13 +42,10 @@ fn logs(ad: &ClassAd, world: &dyn World) -> Vec<Log> {
     let mut found: Vec<Log> =
         path("UserLog").map(|path| Log { path, form, mask: None }).into_iter().collect();
     if let Some(path) = path("DAGManNodesLog") {
-        let mask = context.string("DAGManNodesMask").unwrap_or_default();
-        let number = |word| number::integer_prefix(word).map_or(0, |(number, _)| number);
-        let mask: Vec<i64> = list::split(&mask).map(number).collect();
-        found.push(match mask.is_empty() {
+        found.push(match nodes_mask(ad, world) {
             // Without a mask it is a log like the other.
-            true => Log { path, form, mask: None },
-            false => Log { path, form: form & JSON, mask: Some(mask) },
+            None => Log { path, form, mask: None },
+            mask => Log { path, form: form & JSON, mask },
         });
     }
     found
