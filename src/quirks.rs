@@ -240,6 +240,12 @@ quirks! {
         "a job that is to end while it waits for its DeferralTime: with JOB_EXIT the starter dies of SIGSEGV, its directory stays", "starter.cpp removeDeferredJobs, allJobsDone";
     LocalCompletionsUncounted, "local-completions-uncounted",
         "NumJobCompletions of a job of the local universe is not counted: with max_retries it is run again for ever", "jic_local_schedd.cpp; remoteresource.cpp";
+    ExitReasonForSignals, "exit-reason-for-signals",
+        "JOB_EXIT has an ExitReason for jobs that died of a signal only", "user_proc.cpp PublishUpdateAd";
+    SoftMemoryLimitNone, "soft-memory-limit-none",
+        "CGROUP_MEMORY_LIMIT_POLICY = soft sets no limit of memory", "vanilla_proc.cpp StartJob";
+    SingularityTestRequeues, "singularity-test-requeues",
+        "a job whose image fails its test goes back into the queue; it is not held", "singularity.cpp; c20";
     UpdateTimerRounded, "update-timer-rounded",
         "updates come at whole seconds of the clock: an interval of 1 s is 2 s in half of all runs", "condor_timeslice.cpp, timer_manager.cpp; s01";
     JobStartedWhileEnding, "job-started-while-ending",

@@ -62,7 +62,18 @@ impl Starter<'_> {
         let reason = BString::from(self.asked.word());
         let mut ad = self.closing.exit_ad.clone().unwrap_or_default();
         self.untell_shadow(&mut ad);
+        self.give_reason(&mut ad, out);
         Some(self.call(now, (JOB_EXIT, path, vec![reason]), &ad, out))
+    }
+
+    /// Puts ExitReason into the ad of JOB_EXIT, as the manual promises, for a job that exited by itself; 25.14 has it for signals alone.
+    fn give_reason(&self, ad: &mut ClassAd, out: &mut Vec<Action>) {
+        let Some(Exit::Code(code)) = self.run.ended().map(|ended| ended.exit) else { return };
+        if !ad.contains("ExitReason")
+            && !self.has_or_tells(Quirk::ExitReasonForSignals, "JOB_EXIT gets an ExitReason", out)
+        {
+            ad.set("ExitReason", format!("exited normally with status {code}").as_str());
+        }
     }
 
     pub(super) fn wait_for_exit_hook(&mut self, now: Now, call: CallId) {

@@ -115,7 +115,7 @@ impl Starter<'_> {
         match self.container.stage.clone() {
             Stage::Version => self.version_known(now, answer, out),
             Stage::Test if answer.is_success() => self.start_contained(now, out),
-            Stage::Test => self.container_failed(now, container::test_failure(answer.output), out),
+            Stage::Test => self.test_failed(now, answer, out),
             Stage::Image(asked) => self.image_answered(now, asked, answer, out),
             Stage::Create => self.created(now, answer, out),
             Stage::Tag => self.open_docker_files(out),
@@ -189,6 +189,16 @@ impl Starter<'_> {
     }
 
     /// The job does not start.
+    /// The image could not be tried.
+    fn test_failed(&mut self, now: Now, answer: Answer<'_>, out: &mut Vec<Action>) {
+        let requeues = self.setup.quirks.decide(Quirk::SingularityTestRequeues);
+        // Without a shadow nobody holds a job.
+        if !requeues.as_reference && self.setup.moves.is_some() {
+            Self::tell_quirk(requeues.quirk, "the job is held", out);
+        }
+        self.container_failed(now, container::test_failure(answer.output, requeues.as_reference), out);
+    }
+
     pub(super) fn container_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
         self.container.stage = Stage::Idle;
         if failure.after_event {

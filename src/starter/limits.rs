@@ -149,11 +149,12 @@ fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
             because
         }
         b"custom" => custom_memory(about, plan, spec),
-        // `none`, and whatever else stands there, the `soft` of old manuals too.
+        b"soft" => soft_memory(about, plan, spec),
+        // `none`, and whatever else stands there.
         other => {
             if other != b"none" {
                 let line = format!(
-                    "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no limit of memory; the words are hard, custom and none",
+                    "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no limit of memory; the words are hard, soft, custom and none",
                     other.as_bstr()
                 );
                 plan.told.push(("memory-limit-policy", line));
@@ -200,6 +201,31 @@ fn memory_given(about: &Publication<'_>, plan: &mut GroupPlan) -> (i64, &'static
         }
         _ => (0, "Memory of the slot"),
     }
+}
+
+/// `soft`: the job may use more than its slot has, up to the memory of all slots, and keeps what its slot has. 25.14 sets no limit.
+fn soft_memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) -> &'static str {
+    let none = about.quirks.decide(Quirk::SoftMemoryLimitNone);
+    let told = |done: &str| ("memory-limit-policy", format!("CGROUP_MEMORY_LIMIT_POLICY is soft: {done}"));
+    if none.as_reference {
+        plan.told.push(told("no limit of memory"));
+        return "CGROUP_MEMORY_LIMIT_POLICY";
+    }
+    let whole = about.in_slot().int("TotalMemory").and_then(positive);
+    spec.memory = whole.filter(|_| plan.memory_mib > 0);
+    spec.memory_low = positive(plan.memory_mib);
+    if let Some(bytes) = spec.memory_low {
+        let (value, because) = (format!("{bytes} bytes"), "CGROUP_MEMORY_LIMIT_POLICY");
+        plan.because.push(GroupLimit { of: "memory left to it", value, because });
+    }
+    let limit = match spec.memory {
+        Some(_) => "the job may use the memory of all slots, and keeps that of its own",
+        None => {
+            "no limit of memory, as there is no slot's ad with TotalMemory; the job keeps that of its slot"
+        }
+    };
+    plan.told.push(told(&format!("{limit}; {}", none.quirk.told())));
+    "TotalMemory of the slot"
 }
 
 /// The limit that CGROUP_HARD_MEMORY_LIMIT_EXPR gives.

@@ -101,7 +101,7 @@ fn hooks_of_the_starter_read_what_startd_and_starter_make_of_a_fetched_job() {
     assert!(said.contains(&format!("env: _CONDOR_JOB_PIDS={}\n", ad(&update)["JobPid"])), "{said}");
     let (exit, said) = shown(&["exit", "h", "exit"]).unwrap();
     let more: Vec<&str> = ad(&exit).keys().copied().filter(|name| !ad(&update).contains_key(name)).collect();
-    assert_eq!(more, ["ExitBySignal", "ExitCode", "JobDuration"]);
+    assert_eq!(more, ["ExitBySignal", "ExitCode", "ExitReason", "JobDuration"]);
     assert_eq!((ad(&exit)["JobState"], ad(&exit)["NumPids"]), ("\"Exited\"", "0"));
     assert!(said.contains("env: _CONDOR_MAINJOB_EXIT_CODE=0\n"), "{said}");
     // The ad says how the job ended, the word what was asked for.

@@ -352,6 +352,21 @@ fn an_image_that_cannot_be_tried_is_told_in_one_plain_line() {
 }
 
 #[test]
+fn a_job_whose_image_fails_its_test_is_held_and_goes_back_in_25_14() {
+    for (quirks, status, code) in [
+        ("none", "JobStatus = 5", "HoldReasonCode = 45"),
+        ("reference", "JobStatus = 1", "VacateReasonCode = 45"),
+    ] {
+        let place = with_singularity().option(&["--as", "shadow", "--quirks", quirks]);
+        fs::write(place.path("state/untestable"), "").unwrap();
+        let job = "Cmd = \"/bin/true\"\nJobUniverse = 5\nShouldTransferFiles = \"NO\"\nUserLog = \"log\"";
+        let ran = place.run(&format!("{job}\nWantSIF = true\nContainerImage = \"/img.sif\""));
+        assert!(ran.has(status) && ran.has(code), "{quirks}: {}\n{}", ran.ad, ran.told);
+        assert_eq!(ran.told.contains("(singularity-test-requeues)"), quirks == "none", "{}", ran.told);
+    }
+}
+
+#[test]
 fn a_job_without_an_image_is_not_run_in_one_called_singularityimage() {
     let place = with_singularity();
     let ran = place.run("Cmd = \"/bin/true\"\nWantSIF = true");

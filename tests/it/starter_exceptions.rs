@@ -472,3 +472,23 @@ fn resources_of_a_job_without_a_slot_are_reported() {
     let ran = run(with_slot, "RequestGPUs = 2");
     assert!(!ran.told.contains("has no effect: the job"), "{}", ran.told);
 }
+
+#[test]
+fn the_exit_hook_has_a_reason_for_every_end_and_for_signals_alone_in_25_14() {
+    for (script, quirks, reason) in [
+        ("exit 3", "none", Some("exited normally with status 3")),
+        ("exit 3", "reference", None),
+        ("kill -9 $$", "none", Some("died on signal 9 (Killed)")),
+        ("kill -9 $$", "reference", Some("died on signal 9 (Killed)")),
+    ] {
+        let place = Place::new().noting().option(&["--quirks", quirks]);
+        let ran = place.run(&shell(script));
+        let exit = read(&place, "iwd/calls.exit");
+        let line = exit.lines().find_map(|line| line.strip_prefix("ExitReason = "));
+        assert_eq!(line, reason.map(|text| format!("\"{text}\"")).as_deref(), "{exit}");
+        // Nobody else gets what 25.14 has not.
+        assert!(!ran.ad.contains("exited normally"), "{}", ran.ad);
+        let told = ran.told.contains("(exit-reason-for-signals)");
+        assert_eq!(told, reason.is_some_and(|text| text.starts_with("exited")), "{}", ran.told);
+    }
+}

@@ -175,13 +175,10 @@ fn words_that_set_no_limit_are_told() {
         "{}\nRequestMemory = 4",
         shell(EATS.replace("while :;", "while [ ${#x} -lt 9000000 ];").as_str())
     );
-    let soft = base.place().knob("CGROUP_MEMORY_LIMIT_POLICY = soft").run(&ad);
-    assert!(
-        soft.told.contains("CGROUP_MEMORY_LIMIT_POLICY: 'soft' means no limit of memory"),
-        "{}",
-        soft.told
-    );
-    assert_eq!(soft.status, 0, "{}", soft.told);
+    let sfot = base.place().knob("CGROUP_MEMORY_LIMIT_POLICY = sfot").run(&ad);
+    let line = "CGROUP_MEMORY_LIMIT_POLICY: 'sfot' means no limit of memory; the words are hard, soft, custom and none";
+    assert!(sfot.told.contains(line), "{}", sfot.told);
+    assert_eq!(sfot.status, 0, "{}", sfot.told);
     let custom =
         "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.RequestMemory * ";
     let none = base.place().knob(&format!("{custom} -1")).run(&ad);
@@ -226,4 +223,38 @@ fn where_no_group_can_be_made_one_line_says_why() {
     let none =
         Place::new().noting().knob("BASE_CGROUP =").run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
     assert!(!none.told.contains("control group") && !none.ad.contains("CgroupEnforced"), "{}", none.told);
+}
+
+/// The rehearsal says what would be limited, whether there are control groups or not.
+#[test]
+fn a_soft_limit_lets_a_job_use_the_memory_of_all_slots_and_25_14_sets_none() {
+    let run = |quirks: &str, slot: &str| {
+        let place = Place::new()
+            .knob("CGROUP_MEMORY_LIMIT_POLICY = soft\nCREATE_CGROUP_WITHOUT_ROOT = true")
+            .option(&["--dry-run", "--json", "--slot-ads", "slot.ad", "--quirks", quirks]);
+        fs::write(place.path("slot.ad"), format!("Name = \"slot1@h\"\nMemory = 64\n{slot}")).unwrap();
+        place.run("Cmd = \"/bin/true\"\nRequestMemory = 64\nJobUniverse = 5")
+    };
+    let all = run("none", "TotalMemory = 1024\n");
+    let memory: serde_json::Value = serde_json::from_str(&all.ad).unwrap();
+    let limits = memory[0]["limits"].to_string();
+    assert!(
+        limits.contains("\"memory left to it\"") && limits.contains("67108864 bytes"),
+        "{limits}\n{}",
+        all.told
+    );
+    assert!(limits.contains("1073741824 bytes"), "{limits}");
+    assert!(
+        all.told.contains("the job may use the memory of all slots")
+            || all.ad.contains("soft-memory-limit-none"),
+        "{}\n{}",
+        all.told,
+        all.ad
+    );
+    let none = run("none", "");
+    let text = format!("{}{}", none.ad, none.told);
+    assert!(text.contains("no limit of memory, as there is no slot's ad with TotalMemory"), "{text}");
+    let reference = run("reference", "TotalMemory = 1024\n");
+    let text = format!("{}{}", reference.ad, reference.told);
+    assert!(text.contains("soft: no limit of memory") && !text.contains("1073741824 bytes"), "{text}");
 }

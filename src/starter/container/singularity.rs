@@ -312,11 +312,13 @@ pub fn test_call(plan: &ContainerPlan) -> Option<ToolCall> {
     Some(ToolCall { variables, limit: LONG, ..ToolCall::new(&[], words, Actor::Job) })
 }
 
-/// The failure of an image that could not be tried, from what the runtime wrote. The job goes back; it is not held.
-pub fn test_failure(output: &[u8]) -> StartFailure {
+/// The failure of an image that could not be tried, from what the runtime wrote. The job is held, as the manual says; `requeues`: it goes
+/// back, as in 25.14.
+pub fn test_failure(output: &[u8], requeues: bool) -> StartFailure {
     let mut text = BString::from("Singularity test failed:");
     text.extend_from_slice(&test_line(output));
-    StartFailure::new(text, HoldCode::SingularityTestFailed.number(), -1000).after_event()
+    let subcode = if requeues { -1000 } else { 0 };
+    StartFailure::new(text, HoldCode::SingularityTestFailed.number(), subcode).after_event()
 }
 
 /// The first line of at most 255 bytes, without the sequences that colour a terminal (`RemoveANSIcodes`).
