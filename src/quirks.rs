@@ -199,7 +199,7 @@ quirks! {
     ExitHookUnspawnableHangs, "exit-hook-unspawnable-hangs",
         "a JOB_EXIT hook that cannot be executed keeps the starter for ever", "s21b";
     PluginNoAdsLoops, "plugin-no-ads-loops",
-        "a transfer plugin that writes no new-style ads makes no hold, whatever its status: the job is started again for ever", "c32 p05, p06, p07, p09, p23";
+        "a transfer plugin that writes no new-style ads makes no hold, whatever its status, and of output whatever ends it: the job is started again for ever", "c32 p05, p06, p07, p09, p23";
     PrepareFailureHangsShadow, "prepare-failure-hangs-shadow",
         "with a shadow a failed prepare hook leaves the starter hanging until it is killed, without JOB_EXIT", "s23a, s23b";
     ExitReasonAlwaysEvict, "exit-reason-always-evict",

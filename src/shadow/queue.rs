@@ -13,6 +13,7 @@ use crate::hook::reply::{self, PrepareReader};
 use crate::job::{HoldCode, JobStatus, attr};
 use crate::text::list;
 use crate::time::Now;
+use crate::transfer::TransferRequest;
 use crate::user_log::{Body, EventKind};
 use crate::user_policy;
 use crate::world::Frozen;
@@ -113,6 +114,9 @@ impl Shadow<'_> {
             }
         }
         self.starts(now);
+        if !self.setup.local {
+            self.count_input();
+        }
         if let Some(iwd) = self.string(attr::IWD)
             && let Err(error) = self.setup.world.stat(&iwd.to_path_lossy())
         {
@@ -230,6 +234,14 @@ impl Shadow<'_> {
         ["VacateReason", "VacateReasonCode", "VacateReasonSubCode"]
             .iter()
             .for_each(|name| drop(self.ad.remove(*name)));
+    }
+
+    /// Notes how many files of each protocol are to be transferred (`UniShadow::checkInputFileTransfer`).
+    fn count_input(&mut self) {
+        let domain = self.setup.knobs.get(b"FILESYSTEM_DOMAIN").unwrap_or_default();
+        let request = TransferRequest::read(&self.ad, &domain, self.setup.world).ok().flatten();
+        let counts = request.map_or_else(ClassAd::new, |request| request.input_counts());
+        self.ad.set("TransferInputFileCounts", counts);
     }
 
     /// What a shadow sets when it begins (`RemoteResource::setJobAd`, `activateClaim`).

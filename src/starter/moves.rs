@@ -188,6 +188,8 @@ impl Starter<'_> {
         // One thing only can be told: why it could not be set up, or did not end as promised.
         match (self.failure_of(done), done.way) {
             (Some(failure), Way::Output) => self.report(failure, out),
+            // Standard output and error of a job that was not started are not there, as in the reference, which tries.
+            (Some(_), Way::Failure) if self.moved.exit.is_none() && !self.names_failure_files() => {}
             (Some(failure), _) => {
                 let text = failure.text;
                 out.push(Action::Tell(Notice::Warning(format!(
@@ -197,6 +199,10 @@ impl Starter<'_> {
             (None, _) => {}
         }
         self.clean_up(now, out);
+    }
+
+    fn names_failure_files(&self) -> bool {
+        self.setup.moves.as_ref().is_some_and(|moves| moves.names_failure_files)
     }
 
     /// Somebody wants the job to end while files are moved: input is given up at once, output only in a hurry.

@@ -35,8 +35,11 @@ pub struct Hooks {
 pub struct Moves {
     /// When output goes back; `None`: no files are transferred.
     pub files: Option<When>,
-    /// Whether there are files for a job that could not be started or did not end as promised.
+    /// True if files go back of a job that could not be started or did not end as promised: its FailureFiles, and
+    /// its standard output and error unless they are streamed.
     pub failure_files: bool,
+    /// True if the job names FailureFiles.
+    pub names_failure_files: bool,
     /// The directory of the manifest.
     pub manifest: Option<BString>,
     /// What stands for the addresses of starter and shadow.

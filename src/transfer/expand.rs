@@ -82,8 +82,20 @@ impl Item {
 /// Deeper directories than this end a listing: a link of the job's can make no circle, but a mount might.
 const DEEPEST: usize = 1000;
 
-/// The things that go, in the order in which they do, and directories that cannot be read: the reference sends them empty.
-pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> (Vec<Item>, Vec<BString>) {
+/// The items of a transfer in the order in which they are transferred, and what is missing from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expanded {
+    /// The items.
+    pub items: Vec<Item>,
+    /// Directories that cannot be read: the reference sends them empty.
+    pub unread: Vec<BString>,
+    /// Names in a directory that lead to no file, such as dangling links: the reference leaves them out
+    /// (`Directory::Next`).
+    pub left_out: Vec<BString>,
+}
+
+/// Expands the list of a task.
+pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> Expanded {
     let names = match &task.list {
         List::Named(names) => names.clone(),
         List::Changed { since, also } => changed(task, since, also, sender),
@@ -95,11 +107,12 @@ pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> (Vec<Item>, Vec<
         items: Vec::new(),
         kept: BTreeSet::new(),
         unread: Vec::new(),
+        left_out: Vec::new(),
     };
     for name in &names {
         listing.add(name, b"", Depth { left: DEEPEST, preserve: task.preserve });
     }
-    let (mut items, unread) = (listing.items, listing.unread);
+    let Listing { mut items, unread, left_out, .. } = listing;
     items.retain(|item| !task.except.iter().any(|name| name == last(&item.source)));
     if !task.way.is_input() {
         to_urls(task, &mut items);
@@ -111,7 +124,7 @@ pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> (Vec<Item>, Vec<
         // What is uploaded first, then what is copied, then what is fetched.
         (upload.is_none(), upload, fetched.is_some(), fetched)
     });
-    (items, unread)
+    Expanded { items, unread, left_out }
 }
 
 /// The files that are new or changed, as the directory lists them.
@@ -154,6 +167,7 @@ struct Listing<'a> {
     /// Directories above preserved paths that are on the list.
     kept: BTreeSet<BString>,
     unread: Vec<BString>,
+    left_out: Vec<BString>,
 }
 
 impl Listing<'_> {
@@ -204,14 +218,18 @@ impl Listing<'_> {
         let Some(left) = depth.left.checked_sub(1) else { return };
         let path = absolute(self.base, source);
         let mut names = self.sender.names(&path).unwrap_or_else(|_| {
-            self.unread.push(path);
+            self.unread.push(path.clone());
             Vec::new()
         });
         names.sort();
         // The directory has its place: what is in it needs no parents any more.
         let preserve = depth.preserve && source.ends_with(b"/");
         for name in names {
-            self.add(&join(source, &name), inside, Depth { left, preserve });
+            let source = join(source, &name);
+            match self.look(&source) {
+                Ok(_) => self.add(&source, inside, Depth { left, preserve }),
+                Err(_) => self.left_out.push(join(&path, &name)),
+            }
         }
     }
 
@@ -349,7 +367,8 @@ mod tests {
         );
         let (ad, _) = crate::classad::format::long::parse(text.as_bytes());
         let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
-        let (items, unread) = expand(&request.task(Way::Input, b"/s", &Catalogue::new()), &disk());
+        let Expanded { items, unread, .. } =
+            expand(&request.task(Way::Input, b"/s", &Catalogue::new()), &disk());
         assert!(unread.is_empty());
         items.iter().map(|item| item.name().to_string()).collect()
     }
@@ -384,7 +403,7 @@ mod tests {
         let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
         let since = vec![("a.txt".into(), 7, 1)];
         let names = |since: &Catalogue| -> Vec<String> {
-            let (items, _) = expand(&request.task(Way::Output, b"/b", since), &disk());
+            let items = expand(&request.task(Way::Output, b"/b", since), &disk()).items;
             items.iter().map(|item| item.name().to_string()).collect()
         };
         assert_eq!(

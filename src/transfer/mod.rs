@@ -18,9 +18,9 @@ mod task;
 mod transferred;
 pub mod url;
 
-pub use expand::{Item, Kind, Seen, SenderFiles, expand};
+pub use expand::{Expanded, Item, Kind, Seen, SenderFiles, expand};
 pub use failure::{DOWNLOAD_FILE_ERROR, Failure, Side, UPLOAD_FILE_ERROR};
-pub use plugin::{Plugin, Plugins};
+pub use plugin::{ListPlugins, Plugin, Plugins, name_of};
 pub use plugin_call::{Ended, PluginCall, PluginEnd, UrlFile};
 pub use remaps::{Cycle, MOST_REMAPS, Remaps};
 pub use request::{Mistake, Output, STDERR, STDOUT, TransferRequest, When};

@@ -20,9 +20,26 @@ pub struct Plugin {
     pub name: BString,
 }
 
+/// What the configuration says of plugins that take a list of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListPlugins {
+    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS: true if they are used at all.
+    pub enabled: bool,
+    /// ASSUME_COMPATIBLE_MULTIFILE_PLUGINS: true if those of protocol 2 get the job's PluginData.
+    pub get_data: bool,
+}
+
+impl Default for ListPlugins {
+    fn default() -> Self {
+        ListPlugins { enabled: true, get_data: true }
+    }
+}
+
 /// All plugins, and who is responsible for which scheme.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plugins {
+    /// How those that take a list are treated.
+    pub lists: ListPlugins,
     plugins: Vec<Plugin>,
     schemes: Vec<(BString, usize)>,
 }
@@ -31,6 +48,11 @@ pub struct Plugins {
 type Unusable = String;
 
 impl Plugins {
+    /// Returns a list without any plugin.
+    pub fn new(lists: ListPlugins) -> Self {
+        Plugins { lists, ..Plugins::default() }
+    }
+
     /// The schemes of all, as they are advertised: who knows `https` is said to know `s3` and `gs` too
     /// (`FileTransfer::GetSupportedMethods`).
     pub fn advertised(&self) -> BString {
@@ -65,6 +87,12 @@ impl Plugins {
         };
         let several = context.boolean("MultipleFileSupport").unwrap_or(false);
         let usual = if several { 2 } else { 1 };
+        if several && !self.lists.enabled {
+            let path = path.as_bstr();
+            return Err(format!(
+                "{path} takes several files, and ENABLE_MULTIFILE_TRANSFER_PLUGINS is false"
+            ));
+        }
         let told = context.int("ProtocolVersion").filter(|version| (1..=100).contains(version));
         self.add(path, &methods, told.unwrap_or(usual), false);
         Ok(())
@@ -105,7 +133,7 @@ impl Plugins {
 }
 
 /// The base name without `_plugin` and what is behind it, or without its extension, in capitals.
-fn name_of(path: &[u8]) -> BString {
+pub fn name_of(path: &[u8]) -> BString {
     let base = path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..]);
     let end = base.find("_plugin").or_else(|| base.rfind_byte(b'.')).unwrap_or(base.len());
     base[..end].to_ascii_uppercase().into()
@@ -141,6 +169,17 @@ mod tests {
         assert!(plugins.of_scheme(b"HTTP").unwrap().of_job);
         assert_eq!(plugins.methods(), ["dbl", "dbl2", "http", "Mine"]);
         assert!(plugins.of_scheme(b"x").is_none());
+    }
+
+    #[test]
+    fn plugins_of_lists_are_used_as_the_configuration_says() {
+        let lists = ListPlugins { enabled: false, ..ListPlugins::default() };
+        let mut plugins = Plugins { lists, ..Plugins::default() };
+        let printed = b"MultipleFileSupport = true\nSupportedMethods = \"dbl\"\n";
+        let error = plugins.add_system(b"/p", printed, &System).unwrap_err();
+        assert_eq!(error, "/p takes several files, and ENABLE_MULTIFILE_TRANSFER_PLUGINS is false");
+        plugins.add_system(b"/q", b"SupportedMethods = \"old\"\n", &System).unwrap();
+        assert_eq!(plugins.methods(), ["old"]);
     }
 
     #[test]

@@ -124,7 +124,9 @@ impl Plugins {
             calls.push(call);
         }
         for call in &mut calls {
-            let text = infile_text(&call.files, self.protocol_of(call), data);
+            let protocol = self.protocol_of(call);
+            let has_data = protocol != 2 || self.lists.get_data;
+            let text = infile_text(&call.files, protocol, &|name| data(name).filter(|_| has_data));
             if let Some((_, content)) = &mut call.infile {
                 *content = text;
             }
@@ -231,8 +233,11 @@ impl PluginCall {
         };
         if read && results.is_empty() {
             texts.push(self.without_ads(exit, code));
+            let uploads = self.arguments.last().is_some_and(|word| word == "-upload");
             let subcode = match exit {
                 Some(Exit::Code(_)) if loops => NO_RESULT,
+                // The shadow loses the starter, whatever ended the plugin.
+                Some(Exit::Signal { .. }) if loops && uploads => NO_RESULT,
                 // Held as any other failure; one that claims to have done well has failed all the same.
                 Some(Exit::Code(_)) => subcode.max(1),
                 _ => subcode,
@@ -389,6 +394,11 @@ mod tests {
         let (_, text) = calls[0].infile.clone().unwrap();
         let wanted = r#"[ Url = "dbl://x/y"; LocalFileName = "/s/\"y"; dbl_PluginData = [ a = 1 ] ]"#;
         assert_eq!(text.as_bstr(), wanted);
+        let mut plugins = plugins();
+        plugins.lists.get_data = false;
+        let calls = plugins.calls(&[file("dbl://x/y", "/s/y")], b"/s", false, &data).unwrap();
+        let (_, text) = calls[0].infile.clone().unwrap();
+        assert_eq!(text.as_bstr(), r#"[ Url = "dbl://x/y"; LocalFileName = "/s/y" ]"#);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub enum Mistake {
 pub struct TransferRequest {
     /// WhenToTransferOutput.
     pub when: When,
-    /// All that goes to the execution point: plugins of the job, TransferInput, In, proxy, Cmd.
+    /// All that goes to the execution point: plugins of the job, TransferInput, In, proxy, Cmd, CommonInputFiles.
     pub input: Vec<BString>,
     /// What goes back.
     pub output: Output,
@@ -190,6 +190,22 @@ impl TransferRequest {
             standard,
             asked,
         }))
+    }
+
+    /// Counts what goes to the execution point by protocol, as it is listed: `CEDAR` for what the access point sends, the
+    /// scheme in capitals for URLs (`UniShadow::checkInputFileTransfer`).
+    pub fn input_counts(&self) -> ClassAd {
+        let mut counts = ClassAd::new();
+        let cedar = self.input.iter().filter(|name| !url::is_url(name)).count();
+        if cedar > 0 {
+            counts.set("CEDAR", i64::try_from(cedar).unwrap_or(i64::MAX));
+        }
+        for scheme in self.input.iter().filter_map(|name| url::scheme(name)) {
+            let name = scheme.to_ascii_uppercase();
+            let before = Context::new(&crate::classad::System).my(&counts).int(&name).unwrap_or(0);
+            counts.set(&name, before + 1);
+        }
+        counts
     }
 
     /// The task of one way. `scratch` is the scratch directory, `since` what was in it when the input was there.
@@ -328,6 +344,8 @@ impl Reader<'_> {
         let single = ["In", "x509userproxy"].into_iter().filter_map(|name| self.string(name));
         names.extend(single.filter(|file| *file != "/dev/null" && !file.is_empty()));
         names.extend(executable.cloned());
+        // Nobody keeps common files here: each job has its own copy (`RemoteResource::modifyFileTransferObject`).
+        names.extend(self.string("CommonInputFiles").iter().flat_map(|text| split(text)));
         let mut known = std::collections::BTreeSet::new();
         names.retain(|name| known.insert(name.clone()));
         names
@@ -380,6 +398,17 @@ mod tests {
         assert_eq!(request.executable, Some(("/bin/x".into(), "x".into())));
         assert_eq!(request.standard, [Some(STDOUT.into()), None]);
         assert_eq!(request.remaps.find(b"_condor_stdout", 9), Ok(Some("out".into())));
+    }
+
+    #[test]
+    fn common_files_are_input_and_all_input_is_counted_by_protocol() {
+        let text =
+            format!("{YES}TransferInput = \"a, x+dbl://h/b, DBL://h/c\"\nCommonInputFiles = \"common\"\n");
+        let request = read(&text).unwrap().unwrap();
+        assert_eq!(request.input, ["a", "x+dbl://h/b", "DBL://h/c", "/bin/x", "common"]);
+        let counts = request.input_counts();
+        let count = |name: &str| Context::new(&System).my(&counts).int(name);
+        assert_eq!((count("CEDAR"), count("DBL"), counts.len()), (Some(3), Some(2), 2));
     }
 
     #[test]

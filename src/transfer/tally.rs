@@ -18,20 +18,18 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what was copied. Of what is to be fetched the URL itself was sent.
-    pub fn add_carried(&mut self, way: Way, carried: &TransferResult) {
+    /// Adds what was copied in a transfer that failed, or did not. A URL to be fetched was itself sent.
+    ///
+    /// Both sides count, and both tell the other. The sender counts directories, too. The receiver, which of input has
+    /// the last word on files, counts files alone; it counts bytes at the end of a transfer that succeeds, where its
+    /// number replaces the sender's unless it is 0 (`UpdateTransferStatsTotals`, `GetTransferAck`).
+    pub fn add_carried(&mut self, way: Way, carried: &TransferResult, failed: bool) {
         let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
         let bytes = carried.bytes + sent as u64;
         let of_files = carried.bytes.saturating_sub(OF_DIRECTORY * carried.directories);
-        // Of input the side that receives counts files alone, and what it tells goes before what the sender counted.
-        let told = way.is_input() && carried.unsent == 0 && carried.unstored.is_none();
         let files = carried.files.saturating_sub(carried.directories);
-        let files = if told && files > 0 { files } else { carried.files };
-        let size = match way.is_input() {
-            true if told && of_files > 0 => of_files,
-            true => bytes,
-            false => of_files,
-        };
+        let files = if way.is_input() && files > 0 { files } else { carried.files };
+        let size = if !failed && of_files > 0 { of_files } else { bytes };
         if size > 0 {
             self.add("CedarSizeBytes", size as i64);
         }
@@ -89,7 +87,11 @@ mod tests {
     #[test]
     fn totals_go_on_from_run_to_run() {
         let mut tally = Tally::default();
-        tally.add_carried(Way::Input, &TransferResult { bytes: 6, files: 1, ..TransferResult::default() });
+        tally.add_carried(
+            Way::Input,
+            &TransferResult { bytes: 6, files: 1, ..TransferResult::default() },
+            false,
+        );
         let (ad, _) =
             crate::classad::format::long::parse(b"TransferProtocol = \"dbl\"\nTransferTotalBytes = 23\n");
         tally.add_results(&[ad], &System);
@@ -101,5 +103,28 @@ mod tests {
         assert_eq!(int(&second, "CedarFilesCountLastRun"), Some(1));
         assert_eq!(tally.bytes, 29);
         assert_eq!(Tally::default().stats(&first, &System), first);
+    }
+
+    #[test]
+    fn directories_count_as_both_sides_tell_of_them() {
+        let counts = |way, carried: &TransferResult, failed| {
+            let mut tally = Tally::default();
+            tally.add_carried(way, carried, failed);
+            tally.stats(&ClassAd::new(), &System)
+        };
+        let of =
+            |bytes, files, directories| TransferResult { bytes, files, directories, ..Default::default() };
+        let count = |ad: &ClassAd, name: &str| Context::new(&System).my(ad).int(format!("{name}LastRun"));
+        let both = |way, carried: &TransferResult, failed| {
+            let ad = counts(way, carried, failed);
+            (count(&ad, "CedarSizeBytes"), count(&ad, "CedarFilesCount"))
+        };
+        // An empty directory and two empty files; the same with five bytes in one of them.
+        assert_eq!(both(Way::Output, &of(4, 3, 1), false), (Some(4), Some(3)));
+        assert_eq!(both(Way::Output, &of(9, 3, 1), false), (Some(5), Some(3)));
+        assert_eq!(both(Way::Output, &of(9, 3, 1), true), (Some(9), Some(3)));
+        assert_eq!(both(Way::Input, &of(4, 1, 1), false), (Some(4), Some(1)));
+        assert_eq!(both(Way::Input, &of(9, 3, 1), false), (Some(5), Some(2)));
+        assert_eq!(both(Way::Input, &of(9, 3, 1), true), (Some(9), Some(2)));
     }
 }

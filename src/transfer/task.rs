@@ -154,4 +154,6 @@ pub struct TransferResult {
     pub stored: Vec<BString>,
     /// Directories that could not be read, and went as empty ones.
     pub unread: Vec<BString>,
+    /// Names in transferred directories that lead to no file, such as dangling links, and were left out.
+    pub left_out: Vec<BString>,
 }

@@ -152,6 +152,7 @@ fn machine(world: &RealWorld, stage: Stage) -> Starter<'_> {
     let moves = Moves {
         files: Some(When::OnExitOrEvict),
         failure_files: false,
+        names_failure_files: false,
         manifest: None,
         ip: "host".to_owned(),
     };

@@ -109,7 +109,19 @@ fn a_transfer_that_fails_holds_the_job_with_the_reference_s_code_and_sentence() 
     let ran = run(&place, "true", "TransferInput = \"nosuch\"");
     assert_held(&ran, 13, 2);
     assert!(ran.ad.contains("while sending files to execution point slot1@"), "{}", ran.ad);
-    assert_eq!(events(&place), ["000", "040", "040", "021", "004", "012"]);
+    // 25.14 tries to bring standard output and error back, which are not there.
+    assert_eq!(events(&place), ["000", "040", "040", "040", "040", "021", "004", "012"]);
+    assert!(got(&place, "log").contains("Started transferring output files"));
+    assert!(!ran.told.contains("could not be kept"), "{}", ran.told);
+    for line in [
+        "NumOutputTransferStarts = 1",
+        "ExecuteDirWasEncrypted = false",
+        "TransferInputFileCounts = [ CEDAR = 1 ]",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    assert!(ran.ad.contains("TransferOutputStats = [ CedarFilesCountTotal = 2;"), "{}", ran.ad);
+    assert!(!place.path("iwd/out").exists());
     let place = self::place();
     let ran = run(&place, "echo 1 > o1", "TransferOutput = \"o1, nosuch\"");
     assert_held(&ran, 12, 2);
@@ -164,6 +176,98 @@ fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_it
     let ran = run(&place, "true", "TransferOutput = \"..\"");
     assert!(ran.has("JobStatus = 5"), "{}", ran.ad);
     assert!(!place.path("dir_0").exists());
+}
+
+/// Virtual environments have such links.
+#[test]
+fn links_that_lead_nowhere_or_in_a_circle_are_left_out_of_directories() {
+    let place = place();
+    fs::create_dir(place.path("iwd/t")).unwrap();
+    give(&place, "t/f", "beside\n");
+    symlink("nowhere", place.path("iwd/t/dangling")).unwrap();
+    symlink("circle", place.path("iwd/t/circle")).unwrap();
+    place.give("iwd/t");
+    let script = "ls t; mkdir o; echo made > o/f; ln -s nowhere o/dangling; ln -s circle o/circle";
+    let ran = run(&place, script, "TransferInput = \"t\"\nTransferOutput = \"o\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert!(ran.has("JobStatus = 4"), "{}", ran.ad);
+    assert_eq!((got(&place, "out").as_str(), got(&place, "o/f").as_str()), ("f\n", "made\n"));
+    assert_eq!(fs::read_dir(place.path("iwd/o")).unwrap().count(), 1);
+    for name in ["/t/dangling", "/t/circle", "/o/dangling", "/o/circle"] {
+        assert!(
+            ran.told.contains(&format!("{name}' leads to no file: it is not transferred")),
+            "{}",
+            ran.told
+        );
+    }
+    // One that the job names itself is missed.
+    let place = self::place();
+    symlink("nowhere", place.path("iwd/dangling")).unwrap();
+    let ran = run(&place, "true", "TransferInput = \"dangling\"");
+    assert_held(&ran, 13, 2);
+}
+
+/// Nobody keeps common files here.
+#[test]
+fn common_input_files_are_transferred_as_input() {
+    let place = place();
+    give(&place, "common", "for all\n");
+    give(&place, "own", "for one\n");
+    let ran = run(&place, "cat common own", "TransferInput = \"own\"\nCommonInputFiles = \"common\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(got(&place, "out"), "for all\nfor one\n");
+    assert!(ran.has("TransferInputFileCounts = [ CEDAR = 2 ]"), "{}", ran.ad);
+}
+
+/// The plugin of `dbl`, which notes its calls in `calls`.
+const NOTES_CALLS: &str = r#"#!/bin/sh
+echo "$1 PL=[$PL_X]" >> HERE/calls
+[ "$1" = -classad ] && echo 'SupportedMethods = "dbl"
+MultipleFileSupport = true' && exit
+for file in $(sed 's/.*LocalFileName = "\([^"]*\)".*/\1/' "$2"); do echo fetched > $file; done
+echo '[ TransferSuccess = true; TransferUrl = "dbl://ok/a"; TransferProtocol = "dbl"; TransferTotalBytes = 8 ]' > "$4"
+"#;
+
+#[test]
+fn a_plugin_is_asked_with_its_variables_of_the_job_and_called_though_a_file_is_missing() {
+    let place = place();
+    let text = NOTES_CALLS.replace("HERE", &place.path("iwd").display().to_string());
+    write_executable(&place.path("hooks/pl.sh"), text.as_bytes());
+    give(&place, "calls", "");
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/pl.sh").display());
+    let place = place.knob(&knob);
+    let ran = run(&place, "true", "TransferInput = \"dbl://ok/a, nosuch\"\nEnvironment = \"PL_X=1 OTHER=2\"");
+    assert_held(&ran, 13, 2);
+    assert_eq!(got(&place, "calls"), "-classad PL=[1]\n-infile PL=[1]\n");
+    assert!(ran.has("TransferInputFileCounts = [ DBL = 1; CEDAR = 1 ]"), "{}", ran.ad);
+    assert!(ran.ad.contains("DBLFilesCountTotal = 1"), "{}", ran.ad);
+}
+
+#[test]
+fn a_job_of_a_workflow_has_two_logs_and_its_batch_and_node_in_the_first_event() {
+    let place = place();
+    let more = "JobBatchName = \"my batch\"\nSubmitEventNotes = \"not in text\"\nDAGManNodesLog = \"nodes\"\n\
+                DAGManNodesMask = \"0,5\"";
+    let ran = run(&place, "true", more);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let log = got(&place, "log");
+    assert!(log.contains("\n    [ JobBatchName = \"my batch\" ]\n...\n"), "{log}");
+    assert!(!log.contains("not in text"), "{log}");
+    let nodes = got(&place, "nodes");
+    let starts: Vec<&str> = nodes.lines().filter(|line| line.get(3..5) == Some(" (")).collect();
+    let numbers: Vec<&str> = starts.iter().map(|line| &line[..3]).collect();
+    assert_eq!(numbers, ["000", "005"], "{nodes}");
+    assert!(starts.iter().all(|line| log.contains(line)), "{nodes}");
+
+    // Without a mask it has all events, and is the job's only log if there is no other.
+    let place = self::place();
+    let files = FILES.replace("UserLog", "DAGManNodesLog");
+    let more = "DAGNodeName = \"NodeA\"\nSubmitEventUserNotes = \"by hand\"";
+    let ran = place.run(&format!("{}\n{files}\n{more}", shell("true")));
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(events(&place), ["000", "040", "040", "001", "040", "040", "005"]);
+    let first = "\n    [ DAGNodeName = \"NodeA\" ]\n    by hand\n...\n";
+    assert!(got(&place, "log").contains(first), "{}", got(&place, "log"));
 }
 
 #[test]
@@ -330,6 +434,15 @@ fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
     assert!(ran.has("BytesSent = 2.0"), "{}", ran.ad);
     assert!(
         ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 2; CedarFilesCountTotal = 5;"),
+        "{}",
+        ran.ad
+    );
+
+    // An empty directory is four bytes where nothing else has any.
+    let place = self::place();
+    let ran = run(&place, "mkdir o", "TransferOutput = \"o\"");
+    assert!(
+        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 4; CedarFilesCountTotal = 3;"),
         "{}",
         ran.ad
     );

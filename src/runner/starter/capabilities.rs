@@ -110,7 +110,7 @@ fn plugin_methods(
     warn: &mut dyn FnMut(&str),
 ) -> Result<BString, AbilityError> {
     let knobs = FileTransferKnobs::read(view, None)?;
-    let mut plugins = Plugins::default();
+    let mut plugins = Plugins::new(knobs.lists);
     for path in &knobs.plugins {
         let printed = probing.plugin(path, knobs.ask_limit);
         let printed = printed.map_err(|error| AbilityError::Asking("plugins", error))?;

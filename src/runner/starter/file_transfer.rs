@@ -18,7 +18,7 @@ use crate::starter::{Moves, Refusal};
 use crate::text::environment::Environment;
 use crate::text::list;
 use crate::time::Tick;
-use crate::transfer::{Catalogue, PluginCall, TransferRequest, TransferTask, Way};
+use crate::transfer::{Catalogue, ListPlugins, PluginCall, TransferRequest, TransferTask, Way};
 use crate::world::World;
 
 /// Files of one job, and how they are moved.
@@ -69,6 +69,8 @@ pub struct FileTransferKnobs {
     pub plugins: Vec<BString>,
     /// ENABLE_URL_TRANSFERS.
     pub urls: bool,
+    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS, ASSUME_COMPATIBLE_MULTIFILE_PLUGINS.
+    pub lists: ListPlugins,
     /// STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS is not true.
     pub own_plugins: bool,
     /// FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT.
@@ -112,6 +114,10 @@ impl FileTransferKnobs {
         Ok(FileTransferKnobs {
             plugins: view.list("FILETRANSFER_PLUGINS")?.map(|list| list.value).unwrap_or_default(),
             urls: boolean("ENABLE_URL_TRANSFERS", true)?,
+            lists: ListPlugins {
+                enabled: boolean("ENABLE_MULTIFILE_TRANSFER_PLUGINS", true)?,
+                get_data: boolean("ASSUME_COMPATIBLE_MULTIFILE_PLUGINS", true)?,
+            },
             own_plugins: !disabled,
             ask_limit: seconds("FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT", 20)?,
             call_limit: seconds("MAX_FILE_TRANSFER_PLUGIN_LIFETIME", 72_000)?,
@@ -185,7 +191,8 @@ pub(super) fn request(
 pub(super) fn moves(request: Option<&TransferRequest>, world: &dyn World) -> Moves {
     Moves {
         files: request.map(|request| request.when),
-        failure_files: request.is_some_and(|request| request.has_failure_files),
+        failure_files: request.is_some_and(|request| !request.failure.is_empty()),
+        names_failure_files: request.is_some_and(|request| request.has_failure_files),
         manifest: request.and_then(|request| request.manifest.clone()),
         ip: world.ip_address(),
     }

@@ -21,7 +21,7 @@ use crate::runner::transfer::{Answer, KnownPlugins, Step, TransferSession, catal
 use crate::starter::Event;
 use crate::text::caseless;
 use crate::time::Tick;
-use crate::transfer::{Ended, PluginCall, TransferTask, Transferred, Way};
+use crate::transfer::{Ended, PluginCall, TransferTask, Transferred, Way, name_of};
 
 /// How much a helper may say.
 const MOST_SAID: usize = 256 << 20;
@@ -42,7 +42,8 @@ impl Live<'_> {
         let task = file_transfer.task(way, &scratch, self.job.identity.as_ref());
         let uploads = file_transfer.request.may_upload(way);
         let data = file_transfer.data.clone();
-        let mut known = KnownPlugins { data, ..KnownPlugins::default() };
+        let lists = file_transfer.knobs.lists;
+        let mut known = KnownPlugins { data, lists, ..KnownPlugins::default() };
         if file_transfer.knobs.urls {
             known.configured.clone_from(&file_transfer.knobs.plugins);
             if file_transfer.knobs.own_plugins {
@@ -67,7 +68,9 @@ impl Live<'_> {
                 Step::Ask(path) => {
                     let limit =
                         self.job.file_transfer.as_ref().map(|file_transfer| file_transfer.knobs.ask_limit);
-                    (self.start_plugin(&path, &["-classad".into()], None), What::Asked, limit)
+                    // Its variables of the job go to the query, too (`InsertPluginAndMappings`).
+                    let name = name_of(&path);
+                    (self.start_plugin(&path, &["-classad".into()], &name), What::Asked, limit)
                 }
                 Step::Invoke(call) => {
                     let limit =
@@ -121,7 +124,7 @@ impl Live<'_> {
         &mut self,
         program: &BString,
         arguments: &[BString],
-        name: Option<&BString>,
+        name: &BString,
     ) -> io::Result<ChildId> {
         let program_path = program.to_path_lossy().into_owned();
         let scratch = self.job.sandbox.scratch.clone();
@@ -144,7 +147,7 @@ impl Live<'_> {
         self.reactor.spawn(spec).map_err(|error| io::Error::other(error.reason()))
     }
 
-    fn plugin_environment(&self, name: Option<&BString>) -> Vec<BString> {
+    fn plugin_environment(&self, name: &BString) -> Vec<BString> {
         let is_secret = |name: &BString| SECRET.iter().any(|secret| name == secret);
         let scratch = self.job.sandbox.scratch.as_os_str().as_bytes();
         let mut env: Vec<(BString, BString)> =
@@ -153,8 +156,8 @@ impl Live<'_> {
             env.retain(|(known, _)| known != name);
             env.push((name.into(), value));
         };
-        if let (Some(prefix), Some(file_transfer)) = (name, &self.job.file_transfer) {
-            let prefix = [&prefix[..], b"_"].concat();
+        if let Some(file_transfer) = &self.job.file_transfer {
+            let prefix = [&name[..], b"_"].concat();
             for (name, value) in &file_transfer.variables {
                 if name.get(..prefix.len()).is_some_and(|start| caseless::eq(start, &prefix)) {
                     set(name, value.clone());
@@ -179,7 +182,7 @@ impl Live<'_> {
                 files::replace(&outfile.to_path_lossy(), &vec![b' '; ROOM], 0o644, None)
             })??;
         }
-        self.start_plugin(&call.program.clone(), &call.arguments, Some(&call.name))
+        self.start_plugin(&call.program.clone(), &call.arguments, &call.name)
     }
 
     /// Whether a child that ended was one of a transfer; then the transfer goes on.

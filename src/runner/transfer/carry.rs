@@ -15,7 +15,9 @@ use super::sender_files::{Disk, errno};
 use super::store::{Source, Target};
 use crate::os::identity::acting_as;
 use crate::process::Identity;
-use crate::transfer::{Item, Kind, OF_DIRECTORY, Refused, Remaps, TransferResult, TransferTask, expand, url};
+use crate::transfer::{
+    Expanded, Item, Kind, OF_DIRECTORY, Refused, Remaps, TransferResult, TransferTask, expand, url,
+};
 
 /// Carries a task.
 ///
@@ -61,8 +63,9 @@ impl<'a> Carrier<'a> {
     }
 
     fn carry(mut self) -> io::Result<TransferResult> {
-        let (items, unread) = acting_as(self.reader.as_ref(), || expand(self.task, &Disk))?;
-        self.result.unread = unread;
+        let Expanded { items, unread, left_out } =
+            acting_as(self.reader.as_ref(), || expand(self.task, &Disk))?;
+        (self.result.unread, self.result.left_out) = (unread, left_out);
         if self.task.makes_target && !self.task.only_urls {
             let target = path(&self.task.target);
             if let Err(error) = self.make(&target)? {

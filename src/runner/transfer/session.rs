@@ -11,7 +11,8 @@ use crate::classad::{ClassAd, Outside};
 use crate::os::strerror;
 use crate::quirks::Quirks;
 use crate::transfer::{
-    Ended, Failure, PluginCall, Plugins, TransferResult, TransferTask, Transferred, UrlFile, url,
+    Ended, Failure, ListPlugins, PluginCall, Plugins, Side, TransferResult, TransferTask, Transferred,
+    UrlFile, url,
 };
 
 /// What is to be done next.
@@ -58,6 +59,8 @@ pub struct KnownPlugins {
     pub own: Vec<(BString, BString)>,
     /// The job's attributes for them.
     pub data: Vec<(String, BString)>,
+    /// How those that take a list are treated.
+    pub lists: ListPlugins,
 }
 
 /// One transfer.
@@ -80,6 +83,8 @@ pub struct TransferSession {
     data: Vec<(String, BString)>,
     quirks: Quirks,
     failure: Option<Failure>,
+    /// The result of the copies.
+    copied: Option<TransferResult>,
     done: Transferred,
 }
 
@@ -92,7 +97,7 @@ impl TransferSession {
         known: KnownPlugins,
         quirks: Quirks,
     ) -> Self {
-        let KnownPlugins { configured, own, data } = known;
+        let KnownPlugins { configured, own, data, lists } = known;
         let stage = if uploads { Stage::Listing } else { Stage::Copying };
         TransferSession {
             done: Transferred::nothing(task.way),
@@ -102,7 +107,7 @@ impl TransferSession {
             uploads,
             unasked: configured.into(),
             own,
-            plugins: Plugins::default(),
+            plugins: Plugins::new(lists),
             files: Vec::new(),
             calls: VecDeque::new(),
             running: None,
@@ -110,6 +115,7 @@ impl TransferSession {
             data,
             quirks,
             failure: None,
+            copied: None,
         }
     }
 
@@ -144,13 +150,20 @@ impl TransferSession {
         for path in &carried.unread {
             self.done.warnings.push(format!("cannot read the directory '{path}': it is transferred empty"));
         }
+        for path in &carried.left_out {
+            self.done.warnings.push(format!("'{path}' leads to no file: it is not transferred"));
+        }
         if self.stage == Stage::Copying {
-            self.done.tally.add_carried(way, &carried);
             self.done.stored.clone_from(&carried.stored);
             let failed = Failure::of_carried(way, &carried, self.task.limit, &strerror);
             self.failure = self.failure.take().or(failed);
         }
-        let fetches = way.is_input() && self.failure.is_none();
+        // What could not be sent keeps nobody from fetching what could.
+        let receives = self.failure.as_ref().is_none_or(|failure| failure.at == Side::Sender);
+        let fetches = way.is_input() && receives;
+        if self.stage == Stage::Copying {
+            self.copied = Some(carried.clone());
+        }
         if !carried.urls.is_empty() && (fetches || self.stage == Stage::Listing) {
             let file = |(url, local): &(BString, BString)| UrlFile { url: url.clone(), local: local.clone() };
             self.files = carried.urls.iter().map(file).collect();
@@ -211,11 +224,13 @@ impl TransferSession {
         }
     }
 
-    /// Several plugins may fail: of input the last one's codes count, of output the first one's.
+    /// Several plugins may fail: of input the last one's codes count, of output the first one's. The sender's word on
+    /// input counts before both.
     fn fail(&mut self, subcode: i64, text: &[u8], again: bool) {
         let failure = Failure::of_plugin(self.task.way, subcode, text, again);
         match &mut self.failure {
             Some(_) if !self.task.way.is_input() => {}
+            Some(known) if known.at == Side::Sender => {}
             known => *known = Some(failure),
         }
     }
@@ -223,6 +238,9 @@ impl TransferSession {
     fn finish(&mut self) -> Step {
         let mut done = self.done.clone();
         done.failure = self.failure.take();
+        if let Some(copied) = &self.copied {
+            done.tally.add_carried(self.task.way, copied, done.failure.is_some());
+        }
         Step::Done(Box::new(done))
     }
 }
