@@ -106,6 +106,7 @@ impl Starter<'_> {
         if self.unload(After::CleanUp, out) || self.moves_back(now, out) {
             return;
         }
+        self.report_failed_input(out);
         if let Some(Ended { exit, core, .. }) = self.run.ended() {
             let mut result = ClassAd::new();
             self.publish_main(&mut result, now);

@@ -10,6 +10,8 @@ use super::failure::StartFailure;
 use super::kept::moved::Back;
 use super::kept::phase::{EndStep, Phase};
 use super::machine::Starter;
+use crate::classad::ClassAd;
+use crate::classad::format::long;
 use crate::hook::HookType;
 use crate::job::HoldCode;
 use crate::process::Exit;
@@ -100,7 +102,20 @@ impl Starter<'_> {
         self.moved.back = Back::FailureFiles;
         // JOB_EXIT is not called when the set-up itself fails.
         self.closing.exit_hook_over = true;
-        self.not_started(now, failure, out);
+        self.asked.end_fast();
+        out.push(Action::Tell(Notice::NotStarted { reason: failure.reason() }));
+        self.moved.input_failure = Some(failure);
+        self.all_jobs_done(now, out);
+    }
+
+    /// Reports an input that could not be transferred, with the last that a shadow hears of the scratch directory
+    /// (`transferOutputMopUp`).
+    pub(super) fn report_failed_input(&mut self, out: &mut Vec<Action>) {
+        let Some(failure) = self.moved.input_failure.take() else { return };
+        let mut update = ClassAd::new();
+        self.publish_disk(&mut update);
+        out.push(Action::WriteUpdateAd(long::print(&update)));
+        self.report(failure, out);
     }
 
     /// A job that ended as one with checkpoints does when it has written one: it goes on from there.

@@ -54,7 +54,7 @@ pub(super) fn attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
             let kind = &first[at + b"Common files event: ".len()..];
             ad.set("Type", BString::from(Some(kind).filter(|kind| !kind.is_empty())?));
         }
-        4..=6 | 8 | 10 | 11 | 14 | 15 | 21..=24 | 28 | 33 | 41..=45 => return None,
+        1 | 4..=6 | 8 | 10 | 11 | 14 | 15 | 21..=24 | 28 | 33 | 41..=45 => return None,
         _ => future(first, rest, lines, &mut ad),
     }
     Some(ad)

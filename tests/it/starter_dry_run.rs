@@ -182,8 +182,8 @@ fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
 #[test]
 fn a_limit_of_the_address_space_with_a_unit_is_reported() {
     let told = |value: &str| {
-        let ran = rehearsed(Place::new().knob(&format!("STARTER_RLIMIT_AS = {value}")), &shell("true"));
-        (ran.ad.clone(), format!("{}{}", ran.ad, ran.told))
+        let place = || Place::new().knob(&format!("STARTER_RLIMIT_AS = {value}"));
+        (rehearsed(place(), &shell("true")).ad, place().run(&shell("true")).told)
     };
     let (plan, told_of) = told("100G");
     assert!(plan.contains("limit AddressSpace 104857600 bytes"), "{plan}");

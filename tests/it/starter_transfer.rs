@@ -456,7 +456,7 @@ fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
         "NumVacatesByReasonPreExecution = [ TransferInputError = 1; TransferInputErrorCedar = 1 ]",
         "ImageSize = 7500",
         "ImageSize_RAW = 5712",
-        "TransferOutputStats = [  ]",
+        "TransferOutputStats = [ CedarFilesCountTotal = 2; CedarFilesCountLastRun = 2 ]",
     ] {
         assert!(ran.has(line), "{line}: {}", ran.ad);
     }

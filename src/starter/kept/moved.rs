@@ -1,11 +1,14 @@
 //! How far the moving of files has got.
 
 use crate::process::Exit;
+use crate::starter::failure::StartFailure;
 
 /// How far that has got.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moved {
     pub back: Back,
+    /// Why the input could not be transferred, until that is reported: after the files for that case have gone back.
+    pub input_failure: Option<StartFailure>,
     /// Checkpoints so far.
     pub checkpoints: u32,
     /// How the job ended, as far as that is known.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::super::normalise;
 
-/// The events of a log by number and place among those of the number. What is measured (006, usage, tables) and the output
-/// that 25.14 tries after an input that failed, or not in time, are left out.
+/// The events of a log by number and place among those of the number. What is measured (006, usage, tables) and the end of
+/// the output that 25.14 tries after an input that failed, for which there is not always time, are left out.
 pub fn events(text: &str) -> BTreeMap<String, String> {
     let all: Vec<&str> = text.split("...\n").filter(|event| !event.trim().is_empty()).collect();
     let ran = all.iter().any(|event| event.starts_with("001 "));
@@ -13,7 +13,7 @@ pub fn events(text: &str) -> BTreeMap<String, String> {
     let mut events = BTreeMap::new();
     for event in all {
         let number = event.get(..3).unwrap_or_default();
-        if number == "006" || (!ran && event.contains("transferring output files")) {
+        if number == "006" || (!ran && event.contains("Finished transferring output files")) {
             continue;
         }
         let count = counts.entry(number.to_owned()).or_default();
