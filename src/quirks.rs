@@ -364,6 +364,8 @@ quirks! {
         "FailureRateThreshold = 0 with failures switches the throttle off", "r14";
     OldRoutesRefused, "old-routes-refused",
         "JOB_ROUTER_ENTRIES and routes in brackets, which the manual still teaches, are ignored or refused", "JobRouter.cpp";
+    OldTransformsIgnored, "old-transforms-ignored",
+        "job transforms in brackets, which the manual still shows, are ignored by the schedd", "job_transforms.cpp initAndReconfig";
     NulInAttributeName, "nul-in-attribute-name",
         "'SET X, 1' names the attribute X and a NUL byte, where printing stops", "xform_utils.cpp";
 }

@@ -1207,3 +1207,23 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
         assert!(status == Some(3) && told.is_empty() && stderr.contains(said), "{file}: {stderr}");
     }
 }
+
+#[test]
+fn the_story_of_a_transform_of_the_old_syntax_does_not_say_that_it_counts() {
+    for (setting, name, expected) in [
+        (
+            "JOB_TRANSFORM_A = [ set_X = 1 ]",
+            "JOB_TRANSFORM_A",
+            "it has the old syntax: the schedd ignores it",
+        ),
+        (
+            "JOB_ROUTER_ROUTE_A = [ set_X = 1 ]",
+            "JOB_ROUTER_ROUTE_A",
+            "it has the old syntax: the job router refuses it",
+        ),
+    ] {
+        let place = Place::new(&format!("JOB_TRANSFORM_NAMES = A\nJOB_ROUTER_ROUTE_NAMES = A\n{setting}\n"));
+        let (said, _, _) = place.run(["--why", name]);
+        assert!(said.contains(expected) && !said.contains("it counts"), "{name}: {said}");
+    }
+}

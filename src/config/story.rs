@@ -203,10 +203,25 @@ fn entered(name: &BStr) -> Option<Entered> {
     })
 }
 
+/// The verdict on a transform or route if it has the old syntax, an ad in brackets.
+fn old_syntax(name: &[u8]) -> Option<&'static str> {
+    let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
+    if is("JOB_TRANSFORM_") {
+        return Some("is set, but it has the old syntax: the schedd ignores it");
+    }
+    is("JOB_ROUTER_ROUTE_").then_some("is set, but it has the old syntax: the job router refuses it")
+}
+
 /// The names that are tried and which one there is.
 fn looked_up(name: &BStr, config: &Config, world: &dyn World, is_used: bool) -> Vec<LookUp> {
     let who = &config.who;
-    let counts = if is_used { "is set: it counts" } else { "is set, and nothing is known to read it" };
+    let is_ad = |found: Found<'_>| found.raw().trim_ascii_start().starts_with(b"[");
+    let is_set = || config.set.find(name, who, world).is_some_and(is_ad);
+    let counts = match old_syntax(name) {
+        Some(ignored) if is_set() => ignored,
+        _ if is_used => "is set: it counts",
+        _ => "is set, and nothing is known to read it",
+    };
     let mut all = Vec::new();
     let prefixes = [("local name", &who.local_name), ("subsystem", &who.subsystem)];
     for (kind, prefix) in prefixes.into_iter().filter(|(_, prefix)| !prefix.is_empty()) {

@@ -10,6 +10,7 @@ use super::route::{Reading, Route};
 use crate::classad::Dialect;
 use crate::config::View;
 use crate::quirks::Quirks;
+use crate::text::caseless;
 use crate::transform::lint::{Runner, lint};
 use crate::world::World;
 
@@ -38,7 +39,19 @@ pub struct Conversion<'a> {
     pub routes: Vec<Written>,
     /// How often something was lost.
     pub failed: usize,
-    names: Vec<String>,
+    entries: Vec<Entry>,
+}
+
+/// A route of the new configuration.
+struct Entry {
+    /// The name of the old route; one of the same name replaces it.
+    old_name: BString,
+    /// The name in the parameter.
+    name: String,
+    /// Its statement, with the comments before it.
+    text: Vec<u8>,
+    /// Its number among the rows.
+    row: usize,
 }
 
 /// A name that can stand in a parameter's.
@@ -54,7 +67,7 @@ fn knob_name(name: &[u8], number: usize) -> String {
 impl<'a> Conversion<'a> {
     /// Nothing has been written.
     pub fn new(view: &'a View<'a>, world: &'a dyn World) -> Self {
-        Conversion { view, world, text: Vec::new(), routes: Vec::new(), failed: 0, names: Vec::new() }
+        Conversion { view, world, text: Vec::new(), routes: Vec::new(), failed: 0, entries: Vec::new() }
     }
 
     /// Writes a route that routers load, or says why there is none.
@@ -64,16 +77,14 @@ impl<'a> Conversion<'a> {
         self.write(route);
     }
 
-    /// Names the routes in their order; nothing where there is none.
+    /// Writes the routes in their order, and the list of their names; nothing where there is none.
     pub fn end(&mut self) {
-        if !self.names.is_empty() {
-            self.line(&[b"JOB_ROUTER_ROUTE_NAMES = ", self.names.join(" ").as_bytes()]);
+        if self.entries.is_empty() {
+            return;
         }
-    }
-
-    fn line(&mut self, parts: &[&[u8]]) {
-        self.text.extend(parts.concat());
-        self.text.push(b'\n');
+        self.entries.iter().for_each(|entry| self.text.extend(&entry.text));
+        let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
+        self.text.extend(format!("JOB_ROUTER_ROUTE_NAMES = {}\n", names.join(" ")).into_bytes());
     }
 
     /// Something is lost.
@@ -98,14 +109,16 @@ impl<'a> Conversion<'a> {
         for name in &converted.left_out {
             self.fail(&format!("{place}: '{name}' is left out: no statement can name it"));
         }
-        let mut name = knob_name(&converted.name, self.names.len() + 1);
-        if self.names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
-            self.warn(&format!(
-                "{place}: a second route {name}; routers took the {}, here it gets a name of its own",
-                if route.overrides == Some(false) { "first one" } else { "last one" }
-            ));
-            name = format!("{name}_{}", self.names.len() + 1);
-        }
+        let former = self.entries.iter().position(|entry| {
+            !converted.name.trim().is_empty() && caseless::eq(&entry.old_name, &converted.name)
+        });
+        let name = match former {
+            Some(at) => {
+                let (known, name) = (&self.entries[at].name, knob_name(&converted.name, at + 1));
+                if known.eq_ignore_ascii_case(&name) { name } else { known.clone() }
+            }
+            None => self.free_name(&place, &converted.name),
+        };
         let knobs = Knobs::load(self.view, &mut |_| {});
         let mut complaints = Vec::new();
         let mut say = |subject: Subject, _: BString| {
@@ -133,22 +146,65 @@ impl<'a> Conversion<'a> {
                 self.warn(&format!("{place}: {}; {}", finding.message, finding.fix));
             }
         }
-        self.line(&[b"# from ", place.as_bytes()]);
-        for comment in &route.comments {
-            // A backslash at the end would draw the next line into the comment.
-            let comment = comment.trim_end_with(|character| character == '\\').trim_end();
-            self.line(&[b"# ", comment]);
+        if former.is_some() && route.overrides == Some(false) {
+            return self.warn(&format!(
+                "{place}: route {name} is there already, and OverrideRoutingEntry is false: left out"
+            ));
         }
-        self.line(&[format!("JOB_ROUTER_ROUTE_{name} @=route").as_bytes()]);
-        let text: Vec<BString> = lines(&converted.text).collect();
-        text.iter().for_each(|line| self.line(&[b"   ", line]));
+        let statement: Vec<BString> = lines(&converted.text).collect();
         if let Some(row) = self.routes.last_mut() {
-            row.route = Some(text.iter().map(|line| format!("{line}\n")).collect());
+            row.route = Some(statement.iter().map(|line| format!("{line}\n")).collect());
             row.name = Some(name.clone());
         }
-        self.line(&[b"@route\n"]);
-        self.names.push(name);
+        let text = entry_text(&place, route, &name, &statement);
+        let row = self.routes.len() - 1;
+        let entry = Entry { old_name: converted.name.clone(), name, text, row };
+        match former {
+            Some(at) => self.replace(at, entry, &place, route.overrides.is_none()),
+            None => self.entries.push(entry),
+        }
     }
+
+    /// A name for the parameter of an old route that no other has.
+    fn free_name(&mut self, place: &str, old: &[u8]) -> String {
+        let number = self.entries.len() + 1;
+        let name = knob_name(old, number);
+        if !self.entries.iter().any(|entry| entry.name.eq_ignore_ascii_case(&name)) {
+            return name;
+        }
+        let free = format!("{name}_{number}");
+        self.warn(&format!("{place}: another route is called {name} already: this one is called {free}"));
+        free
+    }
+
+    /// Puts a route in the place of the former one of its name, as routers did.
+    fn replace(&mut self, at: usize, entry: Entry, place: &str, is_unsaid: bool) {
+        let name = entry.name.clone();
+        let former = std::mem::replace(&mut self.entries[at], entry);
+        let row = &mut self.routes[former.row];
+        (row.name, row.route) = (None, None);
+        row.problems.push(format!("route {name} is replaced by {place}"));
+        let former = format!("{} [{}]", row.source, row.number);
+        if is_unsaid {
+            self.warn(&format!(
+                "{place}: route {name} takes the place of {former}; OverrideRoutingEntry = true says that this is meant"
+            ));
+        }
+    }
+}
+
+/// The statement of a route with the comments before it.
+fn entry_text(place: &str, route: &OldRoute, name: &str, statement: &[BString]) -> Vec<u8> {
+    let mut text = format!("# from {place}\n").into_bytes();
+    for comment in &route.comments {
+        // A backslash at the end would draw the next line into the comment.
+        let comment = comment.trim_end_with(|character| character == '\\').trim_end();
+        text.extend([b"# ", comment, b"\n"].concat());
+    }
+    text.extend(format!("JOB_ROUTER_ROUTE_{name} @=route\n").into_bytes());
+    statement.iter().for_each(|line| text.extend([b"   ", line.as_slice(), b"\n"].concat()));
+    text.extend(b"@route\n\n");
+    text
 }
 
 /// The lines of a converted route without its name, which the parameter's says.

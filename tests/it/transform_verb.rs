@@ -276,3 +276,30 @@ fn several_threads_transform_and_tell_as_one_does() {
         }
     }
 }
+
+#[test]
+fn a_job_transform_of_the_old_syntax_is_applied_with_a_warning_and_ignored_as_the_schedd_does() {
+    let place = place("", ADS);
+    let config = "JOB_TRANSFORM_NAMES = Old New\nJOB_TRANSFORM_Old = [ set_Foo = 1; copy_A = \"Baz\"; ]\n\
+                  JOB_TRANSFORM_New @=t\nSET Mine 1\n@t\nSCHEDD.JOB_TRANSFORM_New = SET Schedds 1\n";
+    fs::write(place.path().join("condor_config"), config).unwrap();
+    let call = |words: &[&str]| {
+        let words = [&["transform", "--job-transforms"], words, &["ads"]].concat();
+        call("htc-router-translate", &words, place.path(), "")
+    };
+    let (status, out, said) = call(&["Old"]);
+    assert_eq!(
+        (status, out.contains("Foo = 1\n"), out.contains("Baz = 1\n")),
+        (0, true, true),
+        "{out}{said}"
+    );
+    let told =
+        "warning: JOB_TRANSFORM_Old has the old syntax, which 25.14's schedd ignores; it is applied here";
+    assert!(said.contains(told), "{said}");
+    let (status, out, said) = call(&["Old", "--quirks", "reference"]);
+    assert_eq!((status, out.contains("Foo"), out.contains("A = 1\n")), (0, false, true), "{out}{said}");
+    assert!(said.contains("which 25.14's schedd ignores; so does this run"), "{said}");
+    // What the schedd reads is read: its own value of the parameter.
+    let (status, out, said) = call(&["Old,New", "--quirks", "reference"]);
+    assert_eq!((status, out.contains("Schedds = 1\n")), (0, true), "{out}{said}");
+}

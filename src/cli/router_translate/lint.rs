@@ -11,6 +11,7 @@ use super::rules::{self, RulesOptions};
 use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status, stdout};
 use crate::config::MacroSource;
 use crate::os::RealWorld;
+use crate::quirks::Quirks;
 use crate::runner::configured_world;
 use crate::text::LineCounter;
 use crate::text::caret::Caret;
@@ -44,7 +45,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     named.rules.extend(arguments.files.iter().cloned());
     // A configuration alone: its whole router.
     let named = named.or_whole_router(view.as_ref());
-    let transforms = rules::load_what_can_be(&named, view.as_ref(), &world, program)?;
+    let transforms = rules::load_what_can_be(&named, Quirks::None, view.as_ref(), &world, program)?;
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
     let mut findings = Vec::new();
     for (transform, runner) in &transforms.transforms {

@@ -11,6 +11,7 @@ use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, Config, MacroSource, Origin, View, Who};
 use crate::os::read_whole;
+use crate::quirks::{Quirk, Quirks};
 use crate::transform::lint::Runner;
 use crate::transform::{Reason, Session, Transform, legacy};
 use crate::world::World;
@@ -57,6 +58,14 @@ impl RulesOptions {
         if self.exec { CommandPolicy::BOUNDED } else { CommandPolicy::Refused }
     }
 
+    /// Whether nothing but job transforms of the configuration is named.
+    fn is_schedd(&self) -> bool {
+        let others = [&self.route, &self.router_transforms];
+        !self.job_transforms.is_empty()
+            && self.rules.is_empty()
+            && others.iter().all(|names| names.is_empty())
+    }
+
     fn wants_config(&self) -> bool {
         [&self.job_transforms, &self.route, &self.router_transforms].iter().any(|names| !names.is_empty())
     }
@@ -70,6 +79,8 @@ pub(super) struct Loaded {
     pub stdin: Option<Vec<u8>>,
     /// How many could not be read.
     pub broken: usize,
+    /// How many have the old syntax, which the schedd ignores.
+    pub ignored: usize,
 }
 
 /// Loads the configuration; without a file and without knobs to look up, a missing one is an empty one.
@@ -79,9 +90,8 @@ pub(super) fn load_config(
     world: &dyn World,
     program: &Program,
 ) -> anyhow::Result<Option<Config>> {
-    // Job transforms alone are the schedd's business.
-    let of_schedd = !rules.job_transforms.is_empty() && rules.route.is_empty() && rules.rules.is_empty();
-    let subsystem = if of_schedd { "SCHEDD" } else { "JOB_ROUTER" };
+    // Job transforms belong to the access point; with rules or routes beside them all are read as by the router.
+    let subsystem = if rules.is_schedd() { "SCHEDD" } else { "JOB_ROUTER" };
     let who = Who { subsystem: subsystem.into(), ..Who::default() };
     let load = options.load_options(CommandPolicy::BOUNDED);
     match Config::load(world, &who, &load) {
@@ -99,11 +109,12 @@ pub(super) fn load_config(
 /// Reads the transforms, all of which have to be right.
 pub(super) fn load(
     options: &RulesOptions,
+    quirks: Quirks,
     view: Option<&View<'_>>,
     world: &dyn World,
     program: &Program,
 ) -> anyhow::Result<Loaded> {
-    let loaded = load_what_can_be(options, view, world, program)?;
+    let loaded = load_what_can_be(options, quirks, view, world, program)?;
     let broken = loaded.broken;
     if broken > 0 {
         return Err(
@@ -116,6 +127,7 @@ pub(super) fn load(
 /// Reads the transforms; what is wrong with others is told.
 pub(super) fn load_what_can_be(
     options: &RulesOptions,
+    quirks: Quirks,
     view: Option<&View<'_>>,
     world: &dyn World,
     program: &Program,
@@ -126,8 +138,9 @@ pub(super) fn load_what_can_be(
         view,
         world,
         program,
+        quirks,
         defined: session(),
-        loaded: Loaded { transforms: Vec::new(), stdin: None, broken: 0 },
+        loaded: Loaded { transforms: Vec::new(), stdin: None, broken: 0, ignored: 0 },
     };
     for path in &options.rules {
         loading.file(path)?;
@@ -157,7 +170,11 @@ pub(super) fn load_what_can_be(
             checked.commands > 0 || !included
         });
     }
-    if loaded.transforms.is_empty() && loaded.broken == 0 { Err(nothing(view).into()) } else { Ok(loaded) }
+    if loaded.transforms.is_empty() && loaded.broken + loaded.ignored == 0 {
+        Err(nothing(view).into())
+    } else {
+        Ok(loaded)
+    }
 }
 
 /// There is nothing to apply.
@@ -178,6 +195,7 @@ struct Loading<'a> {
     view: Option<&'a View<'a>>,
     world: &'a dyn World,
     program: &'a Program,
+    quirks: Quirks,
     /// Macros of rules files, which may define the knobs that are asked for.
     defined: Session<'a>,
     loaded: Loaded,
@@ -192,6 +210,20 @@ impl Loading<'_> {
                 self.loaded.broken += 1;
             }
         }
+    }
+
+    /// Whether an old-syntax transform is left out, as 25.14 does; reports it either way.
+    fn is_ignored(&self, knob: &BString, runner: Runner) -> bool {
+        if runner != Runner::Schedd {
+            self.program.warn(&format!(
+                "{knob} has the old syntax, which 25.14's job router refuses; it is applied here"
+            ));
+            return false;
+        }
+        let is_ignored = self.quirks.has(Quirk::OldTransformsIgnored);
+        let here = if is_ignored { "so does this run" } else { "it is applied here" };
+        self.program.warn(&format!("{knob} has the old syntax, which 25.14's schedd ignores; {here}"));
+        is_ignored
     }
 
     /// A rules file.
@@ -222,7 +254,12 @@ impl Loading<'_> {
             return Ok(());
         };
         let text = text.trim_start();
-        let transform = if text.starts_with(b"[") {
+        let is_old = text.starts_with(b"[");
+        if is_old && self.is_ignored(&knob, runner) {
+            self.loaded.ignored += 1;
+            return Ok(());
+        }
+        let transform = if is_old {
             let expanded = match self.view {
                 Some(view) if !is_own => view.expand_raw(&knob, text)?,
                 _ => text.into(),

@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
     let world = arguments.world_of(config.as_ref(), program);
     let view = config.as_ref().map(|config| config.view(&world));
-    let mut loaded = rules::load(&arguments.rules, view.as_ref(), &world, program)?;
+    let mut loaded = rules::load(&arguments.rules, arguments.quirks.quirks, view.as_ref(), &world, program)?;
     refuse_bad_statements(&loaded, &world, program)?;
     let mut transforms: Vec<Transform> =
         loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
