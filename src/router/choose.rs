@@ -223,10 +223,20 @@ impl<'a> Chooser<'a> {
     /// # Errors
     /// The text is no expression.
     pub fn umbrella(&self, states: &[RouteState]) -> Result<Option<Umbrella>, UmbrellaError> {
+        self.umbrella_in_order(states, 0..self.table.routes.len())
+    }
+
+    /// As [`Chooser::umbrella`], with the routes in another order than that of their names: it decides where one's
+    /// requirements are an error.
+    pub(super) fn umbrella_in_order(
+        &self,
+        states: &[RouteState],
+        order: impl Iterator<Item = usize>,
+    ) -> Result<Option<Umbrella>, UmbrellaError> {
         let mut requirements: Vec<Option<usize>> = Vec::new();
         let mut seen = vec![false; self.exprs.len() + 1];
         let mut routes = Vec::new();
-        for (at, route) in self.table.routes.iter().enumerate() {
+        for (at, route) in order.map(|at| (at, &self.table.routes[at])) {
             if states[at].full(route).is_some() {
                 continue;
             }

@@ -6,14 +6,16 @@ mod asked;
 mod limits;
 mod names;
 mod pair;
+mod possible;
 
 use bstr::BString;
 
 pub use pair::{Comparison, Met, Side};
 
+use super::explain::Explainer;
 use super::translate::TranslateError;
 use super::{Choice, Chooser, Original, Rounds, Route, RouteState, Translator};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Truth};
 use crate::quirks::Quirks;
 use crate::transform::compare::{same, shrink};
 use crate::transform::cover::Cover;
@@ -54,6 +56,8 @@ impl<'a> Comparison<'a> {
     /// Two routers that have done nothing yet.
     pub fn new(left: Side<'a>, right: Side<'a>, world: &'a dyn World, quirks: Quirks) -> Self {
         let renamed = names::renamed(left.table, right.table);
+        let [mut left, mut right] = [left, right];
+        [left.order, right.order] = names::orders(left.table, right.table, &renamed);
         let is_config_alike = alike::is_config_alike(left.config, right.config);
         let mut both =
             Comparison { left, right, world, quirks, renamed, is_config_alike, is_frame_alike: false };
@@ -69,7 +73,7 @@ impl Comparison<'_> {
         world.reseed(1);
         let mut states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
         let mut chooser = Chooser::new(side.table, side.knobs, None, world);
-        let umbrella = match chooser.umbrella(&states) {
+        let umbrella = match chooser.umbrella_in_order(&states, side.order.iter().copied()) {
             Ok(Some(umbrella)) if side.table.enabled => umbrella,
             _ => return Outcome::NotRouted,
         };
@@ -114,6 +118,42 @@ impl Comparison<'_> {
         }
     }
 
+    /// Why a side does not route a job.
+    pub fn reason(&self, side: &Side<'_>, job: &ClassAd) -> String {
+        let world = &InMode { world: self.world, strict: side.knobs.strict };
+        if !side.table.enabled {
+            return "it routes no jobs".into();
+        }
+        let states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
+        let chooser = &Chooser::new(side.table, side.knobs, None, world);
+        let umbrella = match chooser.umbrella_in_order(&states, side.order.iter().copied()) {
+            Ok(umbrella) => umbrella,
+            Err(error) => return error.to_string(),
+        };
+        let explainer =
+            Explainer { chooser, table: side.table, umbrella: umbrella.as_ref(), states: &states, world };
+        let story = explainer.explain(job, usize::MAX);
+        let broken = story.routes.iter().find(|route| route.wants == Truth::Error);
+        match broken.filter(|_| story.umbrella == Truth::Error && story.left_out.is_none()) {
+            Some(broken) => {
+                format!("REQUIREMENTS of route {} are an error, which keeps it from all routes", broken.route)
+            }
+            None => story.reason(),
+        }
+    }
+
+    /// What is to be said where routes have other names in the second, so that it asks them in another order.
+    pub fn reordered(&self) -> Option<String> {
+        let is_ordered = self.right.order.is_sorted();
+        (!is_ordered).then(|| {
+            format!(
+                "the order of names is another in {}: a job for which the REQUIREMENTS of one route are an error may get another route \
+                 there, or none; that is not compared",
+                self.right.name
+            )
+        })
+    }
+
     /// The difference on this job, if there is one. Two failures of the same route for the same reason are the same.
     pub fn difference(&self, job: &ClassAd) -> Option<Difference> {
         let (left, right) = (self.outcome(&self.left, job), self.outcome(&self.right, job));
@@ -150,7 +190,14 @@ impl Comparison<'_> {
             matches!((&found.left, &found.right), (Outcome::Failed(..), _) | (_, Outcome::Failed(..)))
         };
         let may_fail = fails(&found);
-        shrink(&ad, found, &|ad| self.difference(ad).filter(|found| may_fail || !fails(found)))
+        let may_be_odd = !possible::is_possible(&ad);
+        let is_wanted = |found: &Difference| may_fail || !fails(found);
+        shrink(&ad, found, &|ad| {
+            if !may_be_odd && !possible::is_possible(ad) {
+                return None;
+            }
+            self.difference(ad).filter(is_wanted)
+        })
     }
 
     /// What both routers ask of a job, to make jobs of: idle ones that nobody manages.
@@ -160,7 +207,7 @@ impl Comparison<'_> {
             base.set(name, value);
         }
         base.set("Owner", "user");
-        let mut cover = Cover::new(base, self.world);
+        let mut cover = Cover::new(base, self.world).only(possible::is_possible);
         [&self.left, &self.right].into_iter().for_each(|side| side.ask(self, &mut cover));
         self.oppose(&mut cover);
         cover

@@ -719,3 +719,63 @@ fn routers_that_say_the_same_of_macros_with_other_values_differ() {
     assert_eq!(status, 1, "{out}");
     assert_eq!(compared(&left, &left).0, 0);
 }
+
+#[test]
+fn convert_decides_as_routers_did_which_of_two_routes_of_a_name_counts() {
+    let old = |second: &str| {
+        format!(
+            "JOB_ROUTER_ENTRIES @=e\n[ name = \"A\"; GridResource = \"x\"; Requirements = true; set_V = 1; ]\n\
+             [ name = \"a\"; GridResource = \"x\"; Requirements = true; set_V = 2; {second} ]\n@e\n"
+        )
+    };
+    let cases = [
+        ("", ("2", "a"), "JOB_ROUTER_ENTRIES [2]: route a takes the place of JOB_ROUTER_ENTRIES [1]"),
+        ("OverrideRoutingEntry = true;", ("2", "a"), ""),
+        ("OverrideRoutingEntry = false;", ("1", "A"), "OverrideRoutingEntry is false: left out"),
+    ];
+    for (second, (value, name), told) in cases {
+        let old = old(second);
+        let files = [("a", old.as_str())];
+        let (status, new, said) = called(&["convert", "--no-env", "--config-file", "a"], &files);
+        assert_eq!(status, 0, "{said}");
+        assert!(said.contains(told) && said.is_empty() == told.is_empty(), "{second}: {said}");
+        assert!(new.ends_with(&format!("JOB_ROUTER_ROUTE_NAMES = {name}\n")), "{second}: {new}");
+        assert!(new.contains(&format!("SET V {value}\n")), "{second}: {new}");
+        let (status, out) = compared(&old, &new);
+        assert_eq!(status, 0, "{second}: {out}");
+        let (_, rows, _) = called(&["convert", "--json", "--no-env", "--config-file", "a"], &files);
+        assert_eq!(rows.matches("SET V ").count(), 1, "{second}: {rows}");
+    }
+}
+
+#[test]
+fn a_converted_router_with_renamed_routes_is_found_the_same() {
+    // By name the blank comes before the digit, and the line that replaces it after.
+    let old = "JOB_ROUTER_ENTRIES @=e\n\
+        [ name = \"Site A\"; GridResource = \"condor a b\"; Requirements = target.WantA; ]\n\
+        [ name = \"Site1\"; GridResource = \"condor a b\"; Requirements = Owner == \"ann\"; ]\n\
+        [ name = \"\"; TargetUniverse = 5; Requirements = Owner == \"bob\" ]\n\
+        [ name = \"Alpha\"; TargetUniverse = 5; Requirements = regexp(\"x\", Cmd) ]\n@e\n";
+    let (_, new, _) = called(&["convert", "--no-env", "--config-file", "a"], &[("a", old)]);
+    let (status, out) = compared(old, &new);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("the order of names is another in b: a job for which the REQUIREMENTS"), "{out}");
+}
+
+#[test]
+fn jobs_that_no_queue_holds_are_not_called_a_difference_and_others_get_the_reason() {
+    let routes = |first: &str| {
+        format!(
+            "JOB_ROUTER_ROUTE_NAMES = {first} M\nJOB_ROUTER_ROUTE_{first} @=r\nUNIVERSE VANILLA\n\
+             REQUIREMENTS Owner == \"ann\"\nSET RouteName \"x\"\n@r\n\
+             JOB_ROUTER_ROUTE_M @=r\nUNIVERSE VANILLA\nREQUIREMENTS WantB\n@r\n"
+        )
+    };
+    // Asked first the comparison of a number with a string is an error, asked last it does not matter.
+    let (status, out) = compared(&routes("A"), &routes("Z"));
+    assert!(!out.contains("Owner = 0"), "{status} {out}");
+    let (status, out) = compared(&one_route("Owner == \"ann\""), &one_route("Owner == \"bob\""));
+    assert_eq!(status, 1, "{out}");
+    let reason = |owner: &str| format!("  not routed: Owner == \"{owner}\" is not true in route R\n");
+    assert!(out.contains(&reason("ann")) || out.contains(&reason("bob")), "{out}");
+}

@@ -36,7 +36,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         Quirks::None,
     );
     let is_text = !arguments.output.json && !arguments.output.jsonl && !arguments.output.quiet;
-    let routes = [comparison.left.routes(), comparison.right.routes()].concat();
+    let mut routes = [comparison.left.routes(), comparison.right.routes()].concat();
+    routes.extend(comparison.reordered());
     if is_text {
         print_out(lines(&routes))?;
     }
@@ -50,7 +51,9 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let mut cover = comparison.cover();
     looked.search(&mut cover, difference, |cover| comparison.evaluated(cover))?;
     if let Some(found) = looked.found.take() {
-        return tell(arguments, (&routes, &limits, &looked), comparison.shrink(found));
+        let found = comparison.shrink(found);
+        let reasons = [&comparison.left, &comparison.right].map(|side| comparison.reason(side, &found.ad));
+        return tell(arguments, (&routes, &limits, &looked), &found, &reasons);
     }
     let mut unreached = comparison.unreached(&cover);
     if !is_usable {
@@ -102,9 +105,9 @@ struct Done {
 }
 
 impl Done {
-    fn new(outcome: &Outcome) -> serde_json::Result<Self> {
+    fn new(outcome: &Outcome, why_not: &str) -> serde_json::Result<Self> {
         let (outcome, route, reason, ad) = match outcome {
-            Outcome::NotRouted => ("not routed", None, None, None),
+            Outcome::NotRouted => ("not routed", None, Some(why_not.to_owned()), None),
             Outcome::Copy { route, sandboxed: false, ad } => ("routed", Some(route), None, Some(ad)),
             Outcome::Copy { route, ad, .. } => ("routed with a sandbox", Some(route), None, Some(ad)),
             Outcome::Edited(route, ad) => ("edited in place", Some(route), None, Some(ad)),
@@ -118,7 +121,8 @@ impl Done {
 fn tell(
     arguments: &Arguments,
     (routes, limits, looked): (&[String], &[String], &Looked<'_, Difference>),
-    found: Difference,
+    found: &Difference,
+    why_not: &[String; 2],
 ) -> anyhow::Result<Status> {
     if arguments.output.wants_json() {
         let row = Row {
@@ -128,8 +132,8 @@ fn tell(
             routes,
             limits,
             job: ad_in_row(&found.ad)?,
-            left: Done::new(&found.left)?,
-            right: Done::new(&found.right)?,
+            left: Done::new(&found.left, &why_not[0])?,
+            right: Done::new(&found.right, &why_not[1])?,
         };
         return print_row(&row, arguments).map(|()| Status::No);
     }
@@ -139,10 +143,11 @@ fn tell(
         "the routers differ; the smallest job found with which they do:\n\n{}",
         shown(&found.ad)
     ));
-    for (path, outcome) in [(&arguments.left, &found.left), (&arguments.right, &found.right)] {
+    let sides = [(&arguments.left, &found.left), (&arguments.right, &found.right)];
+    for ((path, outcome), why_not) in sides.into_iter().zip(why_not) {
         let changes = |ad| report::Difference::between(&found.ad, ad).to_string();
         let result = match outcome {
-            Outcome::NotRouted => "  not routed\n".to_owned(),
+            Outcome::NotRouted => format!("  not routed: {why_not}\n"),
             Outcome::Copy { route, sandboxed, ad } => {
                 let sandbox = if *sandboxed { ", through a sandbox" } else { "" };
                 format!("  route {route}{sandbox}\n{}", changes(ad))

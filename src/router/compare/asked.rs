@@ -15,7 +15,7 @@ use crate::transform::cover::{Condition, Cover, Goal, Names, Opposed, Want, spok
 impl Side<'_> {
     /// A router that has done nothing yet.
     pub fn new<'a>(name: &'a str, table: &'a RouteTable, knobs: &'a Knobs, config: &'a View<'a>) -> Side<'a> {
-        Side { name, table, knobs, config, met: RefCell::default() }
+        Side { name, table, knobs, config, order: Vec::new(), met: RefCell::default() }
     }
 
     /// Whether it has a route that a job may get.

@@ -13,6 +13,22 @@ impl Comparison<'_> {
     }
 }
 
+/// The routes of both in the order of their names, those of the second by the names that the first has for them.
+pub(super) fn orders(
+    left: &RouteTable,
+    right: &RouteTable,
+    renamed: &[(BString, BString)],
+) -> [Vec<usize>; 2] {
+    let former = |name: &BString| {
+        let known = renamed.iter().find(|(_, to)| to == name).map(|(from, _)| from);
+        let same = || left.routes.iter().map(|route| &route.name).find(|other| alike(other, name));
+        known.or_else(same).unwrap_or(name).to_ascii_lowercase()
+    };
+    let mut order: Vec<usize> = (0..right.routes.len()).collect();
+    order.sort_by_key(|&at| former(&right.routes[at].name));
+    [(0..left.routes.len()).collect(), order]
+}
+
 /// Routes that are called alike in neither, paired in order, where one of the two names is none of a parameter and the other is what
 /// `convert` makes of such a name.
 pub(super) fn renamed(left: &RouteTable, right: &RouteTable) -> Vec<(BString, BString)> {

@@ -23,6 +23,8 @@ pub struct Side<'a> {
     pub knobs: &'a Knobs,
     /// Its configuration.
     pub config: &'a View<'a>,
+    /// The order in which its routes are asked whether a job is a candidate.
+    pub(super) order: Vec<usize>,
     /// What it did so far.
     pub met: RefCell<Met>,
 }

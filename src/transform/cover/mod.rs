@@ -76,6 +76,8 @@ pub struct Opposed {
 pub struct Cover<'a> {
     world: &'a dyn World,
     base: ClassAd,
+    /// Which ads can be: no others are tried.
+    possible: fn(&ClassAd) -> bool,
     conditions: Vec<Tested>,
     names: Vec<Names>,
     opposed: Vec<Opposed>,
@@ -121,6 +123,7 @@ impl<'a> Cover<'a> {
             world,
             kept: vec![base.clone()],
             base,
+            possible: |_| true,
             conditions: Vec::new(),
             names: Vec::new(),
             opposed: Vec::new(),
@@ -131,6 +134,13 @@ impl<'a> Cover<'a> {
             known: FxHashSet::default(),
             by_text: FxHashMap::default(),
         }
+    }
+
+    /// Tries only ads that can be.
+    #[must_use]
+    pub fn only(mut self, possible: fn(&ClassAd) -> bool) -> Self {
+        self.possible = possible;
+        self
     }
 
     /// Takes in a condition, once.
@@ -208,7 +218,7 @@ impl<'a> Cover<'a> {
 
     fn hand_on(&mut self, ads: &[ClassAd], try_out: &mut dyn FnMut(&ClassAd) -> bool) -> bool {
         ads.iter().all(|ad| {
-            if !self.known.insert(hash(&format::long::print(ad))) {
+            if !(self.possible)(ad) || !self.known.insert(hash(&format::long::print(ad))) {
                 return true;
             }
             if self.kept.len() < MOST_KEPT {
@@ -321,6 +331,9 @@ impl<'a> Cover<'a> {
                 return;
             }
             let ad = self.chance(seeds, &mut |end| random.below(end));
+            if !(self.possible)(&ad) {
+                continue;
+            }
             self.tried(&ad);
             go_on = try_out(&ad);
         }
