@@ -35,7 +35,7 @@ pub(super) fn failure(failure: &Failure, status: Status) -> anyhow::Error {
 
 /// A text that is no transform.
 pub(super) fn load_error(error: &LoadError, status: Status) -> anyhow::Error {
-    let LoadError::Requirements { reason, line, span, text } = error;
+    let LoadError::Requirements { reason, line, span, text, .. } = error;
     let problem = CliProblem::new(status, format!("REQUIREMENTS: {reason}"));
     let source = &line.source;
     let problem = problem.at(&Caret { source: &source.name, text: &source.text, span: *span });

@@ -129,8 +129,8 @@ impl Router {
         handle(self, &mut job, step);
         self.advance(&mut job, step);
         let asks = job.is_asking();
-        // One that the end of a hook has retired is looked at again by the next poll: it is a candidate of the one after.
-        if job.turn != Turn::Moving || !self.is_over(&job, step) {
+        // One that has retired is forgotten by the next poll: it is a candidate of the one after.
+        if !self.is_over(&job, step) {
             self.jobs.insert(key, job);
         }
         if !asks {
@@ -191,7 +191,7 @@ impl Router {
         }
     }
 
-    fn managed(&self) -> i64 {
+    pub(super) fn managed(&self) -> i64 {
         self.jobs.values().filter(|job| !job.is_retired()).count() as i64
     }
 

@@ -50,10 +50,12 @@ pub enum State {
     Finished,
     /// Management ends.
     Cleanup(Cleanup),
-    /// Over; kept until the queue shows it.
+    /// Over; kept until the queue shows it, which it does by the next poll at the earliest.
     Retired {
         /// Since when, in seconds since the epoch.
         since: i64,
+        /// In which poll.
+        poll: u64,
     },
 }
 

@@ -74,12 +74,24 @@ pub enum LoadError {
         line: Line,
         /// The place within the source.
         span: Span,
+        /// Whether a TRANSFORM with arguments ends the text: 25.14 looks for that first.
+        iterates: bool,
     },
+}
+
+impl LoadError {
+    /// Takes note of a TRANSFORM with arguments in the text.
+    fn with_iteration(self, iterates: bool) -> Self {
+        let LoadError::Requirements { text, reason, line, span, .. } = self;
+        LoadError::Requirements { text, reason, line, span, iterates }
+    }
 }
 
 /// Takes the envelope of a rules file out of its lines. Values of `@=` keep theirs.
 pub(super) fn take_from_file(rules: Rules, dialect: Dialect) -> Result<(Envelope, Vec<Line>), LoadError> {
     let Rules { lines, rest, .. } = rules;
+    let arguments = lines.iter().filter_map(|line| envelope_arguments(&line.text, b"transform"));
+    let iterates = arguments.into_iter().any(iterate::is_non_trivial);
     let mut envelope = Envelope { rest, ..Envelope::default() };
     let mut kept = Vec::with_capacity(lines.len());
     let mut block_end: Option<Vec<u8>> = None;
@@ -106,7 +118,9 @@ pub(super) fn take_from_file(rules: Rules, dialect: Dialect) -> Result<(Envelope
                 envelope.name = Some(name.into());
                 envelope.lines.push(("NAME", line));
             }
-        } else if !take(&mut envelope, &line, (rest, dialect))? {
+        } else if !take(&mut envelope, &line, (rest, dialect))
+            .map_err(|error| error.with_iteration(iterates))?
+        {
             kept.push(line);
         }
     }
@@ -149,6 +163,7 @@ fn take(envelope: &mut Envelope, line: &Line, (rest, dialect): (usize, Dialect))
                 reason: error.to_string(),
                 line: line.clone(),
                 span,
+                iterates: false,
             }
         })?;
         envelope.requirements = Some(Requirements { expr, text, line: line.clone(), at });

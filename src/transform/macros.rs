@@ -127,6 +127,8 @@ pub struct Turn {
     pub row: u32,
     /// `$(XFormId)`: counts all runs of one ad from 0.
     pub id: u32,
+    /// Whether there is one run of each ad only: `$(Iterating)` is 0.
+    pub is_single: bool,
     /// Values of ARCH, OPSYS, OPSYSVER, OPSYSMAJORVER, OPSYSANDVER, which the iterating table reads from the configuration once.
     pub platform: [BString; 5],
 }
@@ -149,7 +151,9 @@ impl BuiltIn {
                 Some(Cow::Borrowed(b"0"))
             }
             BuiltIn::Basic => None,
-            BuiltIn::Iterating(_) if is("Iterating") => Some(Cow::Borrowed(b"1")),
+            BuiltIn::Iterating(turn) if is("Iterating") => {
+                Some(Cow::Borrowed(if turn.is_single { b"0" } else { b"1" }))
+            }
             // The set-up after choosing the table forgets the name of the rules file.
             BuiltIn::Iterating(_) if is("RulesFile") => Some(Cow::Borrowed(b"")),
             BuiltIn::Iterating(turn) if is("Step") => number(turn.step),

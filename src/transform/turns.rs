@@ -70,6 +70,7 @@ impl Session<'_> {
         self.built_in = BuiltIn::Iterating(Turn { platform, ..Turn::default() });
         let text = self.expand_alone(&iteration.line, &iteration.arguments, observer)?;
         if crate::text::space::trim(&text).is_empty() {
+            self.run_once();
             return Ok(None);
         }
         let arguments = iterate::parse(&text, |count| to_integer(count, self.world))?;
@@ -78,7 +79,17 @@ impl Session<'_> {
         let rest = source.get(iteration.rest..).unwrap_or_default();
         let (items, consumed) = iterate::read_items(&arguments, rest, line, self.world, stdin, command)?;
         let trivial = arguments.foreach == iterate::Foreach::None && arguments.count == 1;
+        if trivial {
+            self.run_once();
+        }
         Ok((!trivial).then_some(Plan { arguments, items, consumed }))
+    }
+
+    /// The statement asks for one run of each ad.
+    fn run_once(&mut self) {
+        if let BuiltIn::Iterating(turn) = &mut self.built_in {
+            turn.is_single = true;
+        }
     }
 
     /// Calls `run` for each item and count, with the variables set, until it says that it wants no more. Macros pass

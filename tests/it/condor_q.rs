@@ -125,3 +125,16 @@ fn a_format_whose_conversion_means_nothing_is_refused_and_printed_as_it_is_by_co
     assert_eq!(native("100%\\n"), told("100%\n"));
     assert_eq!(native("%d%%\\n"), told("0%\n"));
 }
+
+#[test]
+fn ads_without_a_cluster_are_all_printed() {
+    let ads = "ClusterId = 3\nProcId = 0\n\nA = 1\nProcId = 0\n\nA = 2\nProcId = 0\n";
+    assert_eq!(ask(ads, &["-af", "A"]), told("undefined\n1\n2\n"));
+    let (status, long) = ask(ads, &["-long"]);
+    assert_eq!((status, long.matches("ProcId = 0\n").count()), (0, 3), "{long}");
+    // Two jobs with the same id are one.
+    assert_eq!(
+        ask("ClusterId = 3\nA = 1\nProcId = 0\n\nClusterId = 3\nA = 2\nProcId = 0\n", &["-af", "A"]),
+        told("1\n")
+    );
+}

@@ -162,6 +162,27 @@ fn a_job_that_the_end_of_a_hook_retires_is_a_candidate_of_the_poll_after_the_nex
 }
 
 #[test]
+fn a_job_whose_translation_fails_each_time_does_not_keep_others_from_the_only_place() {
+    let mut machine = Machine::new("REQUIREMENTS WantRoute\nUNIVERSE vanilla\n", &["TRANSLATE_JOB"]);
+    let view = machine.config.view(&machine.world);
+    let knobs = Knobs { max_jobs: 1, ..Knobs::load(&view, &mut |_| {}) };
+    let with = Reading { view: &view, knobs: &knobs, world: &machine.world, quirks: Quirks::Reference };
+    let table = RouteTable::load(with, &mut |_| {});
+    machine.router = Router::new(knobs, table, Quirks::Reference, Now::at_epoch(1000));
+    drop(view);
+    let other = JobId { cluster: 2, proc: 0 };
+    machine.jobs.0.insert(other, ad(&JOB.replace("ClusterId = 1", "ClusterId = 2")));
+    let failed = || HookResult::Failed("exited with status 1".into());
+    assert!(matches!(machine.poll()[..], [Action::Claim(SOURCE)]));
+    assert!(matches!(machine.step(Event::Claimed(SOURCE, Ok(())))[..], [Action::Hook(_)]));
+    machine.step(Event::Hook(SOURCE, HookType::TranslateJob, failed()));
+    assert!(matches!(machine.poll()[..], [Action::Yield(SOURCE, false)]), "its one place is not free yet");
+    machine.step(Event::Yielded(SOURCE, Ok(())));
+    // The real daemon, with the same two jobs: the first at 0, the second two polls later.
+    assert!(matches!(machine.poll()[..], [Action::Claim(id)] if id == other));
+}
+
+#[test]
 fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     let mut machine = Machine::new("  UNIVERSE vanilla\n", &["UPDATE_JOB_INFO", "JOB_CLEANUP"]);
     let mut copy = machine.submission();

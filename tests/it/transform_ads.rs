@@ -177,3 +177,26 @@ fn several_threads_write_what_one_writes() {
         assert!(status == 1 && err.contains(told) && err.is_empty() == told.is_empty(), "{status} {err}");
     }
 }
+
+#[test]
+fn a_transform_that_iterates_may_not_be_followed_even_if_it_cannot_be_read() {
+    let run = |first: &str| {
+        let place = place(first, "A = 1\n");
+        fs::write(place.path().join("second"), "SET B 1\n").unwrap();
+        let words = ["-rules", "rules", "-rules", "second", "ads"];
+        let (status, out, _) = call("condor_transform_ads", &words, place.path(), "");
+        (status, out)
+    };
+    assert_eq!(run("REQUIREMENTS (\nSET Z 1\nTRANSFORM 2\n"), (1, String::new()));
+    // Nothing is asked of what the first one says otherwise.
+    assert!(run("REQUIREMENTS (\nSET Z 1\nTRANSFORM 1\n").1.contains("B = 1\n"));
+}
+
+#[test]
+fn an_iteration_that_is_none_is_not_called_one() {
+    for (arguments, expected) in [("$INT(KN)", "0"), ("$(NONE)", "0"), ("$(NONE:1)", "0"), ("2", "1")] {
+        let rules = format!("KN = abc\nSET It \"$(Iterating)\"\nTRANSFORM {arguments}\n");
+        let (out, _) = tool(&rules, "A = 1\n", &["-rules", "rules", "ads"]);
+        assert!(out.contains(&format!("It = \"{expected}\"\n")), "{arguments}: {out}");
+    }
+}

@@ -161,19 +161,22 @@ impl QueueOptions {
     ) -> io::Result<()> {
         let mut rows = BTreeMap::new();
         let mut cluster = 0;
-        for ad in jobs.by_id.values() {
+        for (at, ad) in jobs.by_id.values().enumerate() {
             if self.mask.is_empty() {
                 break;
             }
             let context = Context::new(world).my(ad);
-            // Where an ad has no cluster the reference goes on with that of the ad before.
+            // Where an ad has no cluster the reference uses an uninitialised variable, often that of the ad before: the row is
+            // sorted there, and is never taken for another one.
+            let is_known = context.int("ClusterId").or_else(|| context.int("JobSetId")).is_some();
             cluster = context.int("ClusterId").map_or(cluster, |cluster| cluster as i32);
             let mut process = context.int("ProcId").map_or(-1, |process| process as i32);
             if let (None, Some(set)) = (context.int("ClusterId"), context.int("JobSetId")) {
                 cluster = 0;
                 process = if ad.contains("ProcId") { process } else { set as i32 };
             }
-            match rows.entry(key(cluster, process)) {
+            let own = if is_known { 0 } else { at + 1 };
+            match rows.entry((key(cluster, process), own)) {
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     entry.insert(self.mask.render(ad, &context));
                 }
@@ -208,10 +211,11 @@ fn key(cluster: i32, process: i32) -> i64 {
     i64::from(cluster) << 32 | i64::from(process as u32)
 }
 
-/// The jobs of a file by their ids. Of two with the same id the first counts.
+/// The jobs of a file by their ids. Of two with the same id the first counts; one without ClusterId has its number in the file
+/// beside.
 #[derive(Default)]
 struct Jobs {
-    by_id: BTreeMap<i64, ClassAd>,
+    by_id: BTreeMap<(i64, i32), ClassAd>,
     number: i32,
 }
 
@@ -228,7 +232,8 @@ impl Jobs {
         if let Some(own) = context.int("ProcId") {
             process = own as i32;
         }
-        let id = key(cluster, process);
+        let own = if cluster == i32::MAX { number } else { 0 };
+        let id = (key(cluster, process), own);
         if self.by_id.contains_key(&id) {
             return false;
         }

@@ -18,7 +18,7 @@ use crate::cli::common::{Problem, Session as Program, Sink, Status, stdout, stop
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
 use crate::os::{Enough, RealWorld, Until, overwritten, read_whole, threads};
-use crate::transform::{Plan, Session, Transform, legacy};
+use crate::transform::{LoadError, Plan, Session, Transform, legacy};
 use crate::world::World;
 
 /// Answers to the name `condor_transform_ads`.
@@ -45,6 +45,8 @@ struct Loaded {
     transforms: Vec<Transform>,
     /// What stood on standard input behind the rules that were read from there.
     stdin: Option<Vec<u8>>,
+    /// A rules file that could not be read iterates: nothing may follow it.
+    iterates: bool,
     /// The last rules file could not be read.
     failed: bool,
 }
@@ -85,7 +87,8 @@ impl Tool<'_> {
         let mut loaded = Loaded::default();
         let mut checking = Session::new(self.world, Some(self.view));
         for rules in &self.options.rules {
-            if loaded.transforms.last().is_some_and(|last| last.envelope.iteration.is_some()) {
+            let iterates = loaded.transforms.last().is_some_and(|last| last.envelope.iteration.is_some());
+            if iterates || loaded.iterates {
                 self.tell(&format!(
                     "'{}' follows a transform that iterates, which must be the last",
                     rules.to_string_lossy()
@@ -141,6 +144,8 @@ impl Tool<'_> {
             }
             Err(error) => {
                 loaded.failed = true;
+                let LoadError::Requirements { iterates, .. } = &error;
+                loaded.iterates = *iterates;
                 self.program.report(&report::load_error(&error, Status::Tool(255)));
             }
         }

@@ -172,12 +172,18 @@ impl Router {
             }
         }
         step.log(job, "Cleaned up and removed routed job.");
-        job.state = State::Retired { since: step.now };
+        job.state = State::Retired { since: step.now, poll: self.polls };
+        job.rest();
     }
 
     /// Whether a job is retired and need not be remembered any more.
     pub(super) fn is_over(&self, job: &RoutedJob, step: &Step<'_>) -> bool {
-        let State::Retired { since } = job.state else { return false };
+        let State::Retired { since, poll } = job.state else { return false };
+        // A router looks for candidates before it forgets retired jobs, and its copy of the queue is a poll old: others get
+        // the room of this one first.
+        if poll == self.polls {
+            return false;
+        }
         let source = step.around.queue.job(job.source_id).is_none_or(|ad| {
             step.string(&ad, "Managed") != "External" || step.string(&ad, "ManagedManager") != self.knobs.name
         });
