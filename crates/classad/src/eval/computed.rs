@@ -35,6 +35,8 @@ pub(crate) struct ComputedList<'a> {
     pub(crate) scope: Option<&'a Scope<'a>>,
     /// Made by one of the functions whose lists are of the hidden flavour (value.h).
     pub(crate) shared: bool,
+    /// Taken out of an ad by a string subscript, as [`Scope::detached`].
+    pub(crate) detached: bool,
 }
 
 /// The elements of a list.

@@ -208,8 +208,13 @@ impl<'a> Context<'a> {
         let empty = ClassAd::new();
         let my = self.my.or(self.target.map(|_| &empty));
         let matching = self.target.is_some();
-        let left = my.map(|ad| Scope { ad: AdRef::Own(ad), parent: matching.then_some(&LEFT_CONTEXT) });
-        let right = self.target.map(|ad| Scope { ad: AdRef::Own(ad), parent: Some(&RIGHT_CONTEXT) });
+        let left = my.map(|ad| Scope {
+            ad: AdRef::Own(ad),
+            parent: matching.then_some(&LEFT_CONTEXT),
+            detached: false,
+        });
+        let right =
+            self.target.map(|ad| Scope { ad: AdRef::Own(ad), parent: Some(&RIGHT_CONTEXT), detached: false });
         let (left, right) = (left.as_ref(), right.as_ref());
         let arena = Arena::default();
         let mut evaluator = Evaluator::new(Setting {

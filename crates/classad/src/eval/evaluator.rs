@@ -85,13 +85,13 @@ pub(crate) struct Setting<'a> {
 }
 
 /// The ad that both context ads of a match stand in.
-pub(crate) static MATCH_SCOPE: Scope<'static> = Scope { ad: AdRef::Match, parent: None };
+pub(crate) static MATCH_SCOPE: Scope<'static> = Scope { ad: AdRef::Match, parent: None, detached: false };
 /// The ad that the left ad of a match stands in.
 pub(crate) static LEFT_CONTEXT: Scope<'static> =
-    Scope { ad: AdRef::Context(Side::Left), parent: Some(&MATCH_SCOPE) };
+    Scope { ad: AdRef::Context(Side::Left), parent: Some(&MATCH_SCOPE), detached: false };
 /// The ad that the right ad of a match stands in.
 pub(crate) static RIGHT_CONTEXT: Scope<'static> =
-    Scope { ad: AdRef::Context(Side::Right), parent: Some(&MATCH_SCOPE) };
+    Scope { ad: AdRef::Context(Side::Right), parent: Some(&MATCH_SCOPE), detached: false };
 
 /// [`MATCH_EXPRESSIONS`], parsed.
 static MATCH_PARSED: LazyLock<Vec<Expr>> = LazyLock::new(|| {
@@ -139,7 +139,7 @@ impl<'a> Evaluator<'a> {
                 ad.set(name, side.to_ad());
             }
         }
-        let made = self.arena.ad(ad).map(|ad| Scope { ad: AdRef::Own(ad), parent: None });
+        let made = self.arena.ad(ad).map(|ad| Scope { ad: AdRef::Own(ad), parent: None, detached: false });
         made.and_then(|scope| self.arena.scope(scope)).map_or(value, Computed::Ad)
     }
 
@@ -272,12 +272,14 @@ impl<'a> Evaluator<'a> {
             }
             Node::List { first, count } => {
                 let items = Items::Nodes(tree, tree.links(first, count));
-                let list = ComputedList { items, scope: at.written, shared: false };
+                let list = ComputedList { items, scope: at.written, shared: false, detached: false };
                 Computed::List(self.arena.list(list).ok_or(Failure)?)
             }
             Node::Ad { first, count } => {
                 let ad = AdRef::Literal { tree, first, count };
-                Computed::Ad(self.arena.scope(Scope { ad, parent: at.written }).ok_or(Failure)?)
+                Computed::Ad(
+                    self.arena.scope(Scope { ad, parent: at.written, detached: false }).ok_or(Failure)?,
+                )
             }
         })
     }
@@ -409,13 +411,19 @@ impl<'a> Evaluator<'a> {
         if own || !tree.has_scopes {
             return Ok(At::scope(Some(scope)));
         }
-        let written = self.arena.scope(Scope { ad: AdRef::Own(owner), parent: None }).ok_or(Failure)?;
+        let written = self
+            .arena
+            .scope(Scope { ad: AdRef::Own(owner), parent: None, detached: false })
+            .ok_or(Failure)?;
         Ok(At { current: Some(scope), written: Some(written) })
     }
 
     /// Evaluates an attribute's expression unless it is being evaluated already, which is undefined (`ExprTree::Evaluate`, exprTree.cpp).
     fn under_way(&mut self, key: usize, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
         if self.active.contains(key) {
+            if let Some(observer) = self.observer {
+                observer.circular();
+            }
             return Ok(Computed::Undefined);
         }
         self.active.push(key);

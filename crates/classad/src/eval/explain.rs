@@ -8,10 +8,11 @@ use bstr::{BStr, BString};
 use crate::ad::{ClassAd, Value};
 use crate::eval::context::Context;
 use crate::eval::observer::{Observer, Part, Place};
+use crate::eval::refusal::refusal;
 use crate::outside::Outside;
 use crate::syntax::Expr;
 use crate::syntax::expr::Repr;
-use crate::syntax::tree::{BinaryOp, Node, UnaryOp};
+use crate::syntax::tree::{ABSOLUTE, BinaryOp, Node, UnaryOp};
 use crate::user_map::UserMaps;
 
 /// The clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
@@ -64,9 +65,27 @@ impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.value, self.place) {
             (_, Place::Nowhere) => write!(f, "{} is not there", self.text),
-            (Some(value), _) => write!(f, "{} is {value}", self.text),
+            (Some(value), _) => write!(f, "{} is {}", self.text, shown(value)),
             (None, _) => write!(f, "{} cannot be evaluated", self.text),
         }
+    }
+}
+
+/// A value in a sentence: a real with as many digits as it needs, of a long list or ad how much is in it.
+fn shown(value: &Value) -> String {
+    const LONGEST: usize = 200;
+    if let Value::Real(real) = value
+        && real.is_finite()
+        && (real.abs() >= 1e-5 || *real == 0.0)
+        && real.abs() < 1e15
+    {
+        return format!("{real:?}");
+    }
+    let text = value.to_string();
+    match value {
+        Value::List(list) if text.len() > LONGEST => format!("a list of {} elements", list.items().len()),
+        Value::Ad(ad) if text.len() > LONGEST => format!("an ad of {} attributes", ad.len()),
+        _ => text,
     }
 }
 
@@ -81,6 +100,8 @@ pub struct Clause {
     pub references: Vec<Reference>,
     /// What made it undefined or an error, where it is.
     pub reason: Option<String>,
+    /// Whether it is a name alone.
+    pub is_name: bool,
 }
 
 impl fmt::Display for Clause {
@@ -132,7 +153,14 @@ impl Clause {
     fn of(step: &Step) -> Self {
         let mut references = Vec::new();
         step.collect_references(&mut references);
-        Clause { expr: step.expr.clone(), value: step.value.clone(), references, reason: step.reason() }
+        let is_name = step.place.is_some() || step.has_base();
+        Clause {
+            expr: step.expr.clone(),
+            value: step.value.clone(),
+            references,
+            reason: step.reason(),
+            is_name,
+        }
     }
 }
 
@@ -148,7 +176,7 @@ pub struct Step {
     /// The steps below it, in the order in which they were made: operands, arguments, and the expression that a name is
     /// bound to where that is no literal. What was not evaluated has no step.
     pub steps: Vec<Step>,
-    /// What the world had to do with it: why `userMap()` knows no groups.
+    /// What cannot be seen from values: that a name refers to itself, why `userMap()` knows no groups.
     pub note: Option<String>,
 }
 
@@ -185,6 +213,8 @@ pub fn due_to(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<String>
         // A clause that is undefined or an error is told by its own culprit.
         let told = shortened(&clause.to_string(), 400);
         return Some(match clause.reason {
+            // A name alone needs no clause around it.
+            Some(inner) if clause.is_name => inner,
             Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
             _ => told,
         });
@@ -256,6 +286,15 @@ impl Observer for Recorder<'_> {
         }
     }
 
+    fn circular(&self) {
+        let mut this = self.recorded.borrow_mut();
+        if this.skipped == 0
+            && let Some(step) = this.open.last_mut()
+        {
+            step.note = Some(format!("{} refers to itself", step.expr));
+        }
+    }
+
     fn leave(&self, _part: &Part<'_>, value: Option<&Value>) {
         let mut this = self.recorded.borrow_mut();
         if this.skipped > 0 {
@@ -264,7 +303,9 @@ impl Observer for Recorder<'_> {
         }
         let Some(mut step) = this.open.pop() else { return };
         step.value = value.cloned();
-        step.note = step.unmapped(self.world);
+        if step.note.is_none() {
+            step.note = step.unmapped(self.world);
+        }
         match this.open.last_mut() {
             Some(outer) => outer.steps.push(step),
             None => this.done.push(step),
@@ -280,10 +321,24 @@ impl Step {
 
     /// Where this is a name, the part of its definition that has its value.
     fn deciding(&self) -> &Step {
-        match (self.place, self.steps.last()) {
+        match (self.place, self.definition()) {
             (Some(_), Some(definition)) => definition.deciding_part(),
             _ => self,
         }
+    }
+
+    /// What a name is bound to, where that was evaluated and is no literal. The first step of `base.name` is the base.
+    fn definition(&self) -> Option<&Step> {
+        match self.has_base() {
+            true => self.steps.get(1),
+            false => self.steps.last(),
+        }
+    }
+
+    /// Whether this is `base.name`.
+    fn has_base(&self) -> bool {
+        let Repr::Node(tree, root) = &self.expr.0 else { return false };
+        matches!(tree.node(*root), Node::Attr { base, .. } if base != ABSOLUTE)
     }
 
     /// The part of a conjunction that decides.
@@ -304,7 +359,9 @@ impl Step {
     fn collect_references(&self, references: &mut Vec<Reference>) {
         if let Some(place) = self.place {
             let text = self.expr.unparse();
-            if !references.iter().any(|other| other.text == text) {
+            // An ad is where something was looked for, and says nothing by itself.
+            let is_ad = matches!(self.value, Some(Value::Ad(_)));
+            if !is_ad && !references.iter().any(|other| other.text == text) {
                 references.push(Reference { text, place, value: self.value.clone() });
             }
         }
@@ -382,6 +439,13 @@ impl Step {
         {
             return format!("there is no function {}", BStr::new(tree.name_bytes(name)));
         }
+        if let Repr::Node(tree, root) = &self.expr.0
+            && let Node::Call { name, count, .. } = tree.node(*root)
+            && let first = self.steps.first().and_then(|step| step.value.as_ref())
+            && let Some(why) = refusal(tree.name_bytes(name), count as usize, first)
+        {
+            return why;
+        }
         match types[..] {
             [] => format!("`{text}` is an error"),
             _ => format!("`{text}` is an error: it was given {}", types.join(" and ")),
@@ -402,4 +466,107 @@ impl Step {
 /// ```
 pub fn why_undefined(expr: &Expr, ad: &ClassAd, world: &dyn Outside) -> String {
     trace(&Context::new(world).my(ad), expr).reason().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{due_to, first_not_true, trace};
+    use crate::{ClassAd, Context, Dialect, Expr, System};
+
+    fn ad(text: &str) -> ClassAd {
+        ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).unwrap()
+    }
+
+    fn why(my: &str, target: &str, expr: &str) -> String {
+        let (my, target) = (ad(my), ad(target));
+        let context = Context::new(&System).my(&my).target(&target);
+        let expr = Expr::parse(expr.as_bytes()).unwrap();
+        due_to(&context, &expr, &trace(&context, &expr)).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_missing_attribute_of_a_scope_is_the_cause_and_not_the_whole_ad() {
+        let slot = "[Name = \"s\"; Cpus = 1; T = true]";
+        assert_eq!(why("[]", slot, "TARGET.HasGpu && TARGET.Cpus > 0"), "TARGET.HasGpu is not there");
+        assert_eq!(why("[]", slot, "TARGET.HasGpu"), "TARGET.HasGpu is not there");
+        assert_eq!(why("[]", slot, "TARGET.T && MY.WantRoute"), "MY.WantRoute is not there");
+        assert_eq!(why("[Foo = [a = 1]]", "[]", "Foo.b && true"), "Foo.b is not there");
+        assert_eq!(why("[a = [b = [x = 1]]]", "[]", "true && a.b.c"), "a.b.c is not there");
+        assert_eq!(why("[a = [x = 1]]", "[]", "true && a.b.c"), "a.b is not there");
+        assert_eq!(why("[Start = TARGET.No && true]", slot, "MY.Start && true"), "TARGET.No is not there");
+    }
+
+    #[test]
+    fn the_clause_that_is_not_true_is_never_the_ad_it_was_looked_for_in() {
+        let (my, target) = (ad("[]"), ad("[Cpus = 1]"));
+        let context = Context::new(&System).my(&my).target(&target);
+        let clause = |text: &str| {
+            let expr = Expr::parse(text.as_bytes()).unwrap();
+            first_not_true(&context, &expr).unwrap().expr.to_string()
+        };
+        assert_eq!(clause("TARGET.HasGpu && TARGET.Cpus > 0"), "TARGET.HasGpu");
+        assert_eq!(clause("TARGET.Cpus > 0 && MY.WantRoute"), "MY.WantRoute");
+    }
+
+    #[test]
+    fn a_name_that_refers_to_itself_is_told() {
+        let job = "[Requirements = MY.Requirements && TARGET.Cpus > 1]";
+        let slot = "[Cpus = 2]";
+        assert_eq!(why(job, slot, "MY.Requirements && TARGET.Cpus > 1"), "MY.Requirements refers to itself");
+        assert_eq!(why("[y = z; z = y]", "[]", "y"), "y refers to itself");
+    }
+
+    #[test]
+    fn a_function_says_what_it_does_not_accept() {
+        let told = |text: &str| why("[]", "[]", text);
+        assert_eq!(
+            told("regexp(\"[\", \"a\")"),
+            "the pattern \"[\" of regexp() cannot be used: missing terminating ] for character class at byte 1 of the pattern"
+        );
+        assert_eq!(told("ifThenElse(true, true)"), "ifThenElse() needs 3 arguments, it was given 2");
+        assert_eq!(told("userMap(\"a\")"), "userMap() needs 2 to 4 arguments, it was given 1");
+        assert_eq!(told("size(5)"), "`size(5)` is an error: it was given integer");
+    }
+
+    #[test]
+    fn reals_and_ads_are_short() {
+        assert_eq!(
+            why("[Load = 10.1]", "[]", "Load < 1.5"),
+            "`Load < 1.500000000000000E+00` is false: Load is 10.1"
+        );
+        let gpu = "[Capability = 7.5; DeviceName = \"T4\"]";
+        let told = why(
+            "[RequireGPUs = Capability >= 8]",
+            &format!("[AvailableGPUs = {{ {gpu} }}]"),
+            "countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1",
+        );
+        assert!(told.contains("Capability is 7.5"), "{told}");
+        assert!(!told.contains("MY is"), "{told}");
+    }
+
+    /// An ad that a string subscript gave has no attributes any more, as in 25.14; a further subscript finds them.
+    #[test]
+    fn an_attribute_of_a_subscripted_ad_is_undefined() {
+        let my = ad("[at = [g = [start = 1900; h = [k = 3]]; l = {[s = 1]}]; z = at[\"g\"]]");
+        let context = Context::new(&System).my(&my);
+        let value = |text: &str| context.eval(&Expr::parse(text.as_bytes()).unwrap()).to_string();
+        for undefined in [
+            "at[\"g\"].start",
+            "(at[\"g\"]).start",
+            "z.start",
+            "[z = at[\"g\"]].z.start",
+            "ifThenElse(true, at[\"g\"], 0).start",
+            "{at[\"g\"]}[0].start",
+            "at[\"g\"].h.k",
+            "at[\"l\"][0].s",
+            "MY[\"at\"].g",
+        ] {
+            assert_eq!(value(undefined), "undefined", "{undefined}");
+        }
+        assert_eq!(value("{at[\"g\"]}.start"), "{ undefined }");
+        assert_eq!(value("at[\"g\"][\"start\"]"), "1900");
+        assert_eq!(value("at[\"g\"][\"h\"][\"k\"]"), "3");
+        assert_eq!(value("at.g.start"), "1900");
+        assert_eq!(value("{at.g}[0].start"), "1900");
+    }
 }

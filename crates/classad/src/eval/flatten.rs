@@ -52,7 +52,7 @@ fn run(expr: &Expr, context: Context<'_>, inline: bool) -> Option<Flat> {
     };
     let arena = Arena::default();
     let none = ClassAd::new();
-    let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
+    let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None, detached: false };
     let mut evaluator = Evaluator::new(context.setting(&arena));
     let mut builder = Builder::default();
     let flat = evaluator.fresh(Some(&scope), |evaluator| {
@@ -222,7 +222,8 @@ impl<'a> Flattener<'_, 'a> {
     #[inline(never)]
     fn ad(&mut self, tree: &'a Arc<Tree>, first: u32, count: u32, at: At<'a>) -> Result<Part<'a>, Failure> {
         let ad = AdRef::Literal { tree, first, count };
-        let scope = self.evaluator.arena.scope(Scope { ad, parent: at.written }).ok_or(Failure)?;
+        let scope =
+            self.evaluator.arena.scope(Scope { ad, parent: at.written, detached: false }).ok_or(Failure)?;
         let mut fields = Vec::new();
         for field in tree.fields(first, count) {
             let part = self.whole(tree, field.node, At::scope(Some(scope)))?;

@@ -12,6 +12,7 @@ mod matching;
 pub(crate) mod observer;
 pub(crate) mod operators;
 pub mod references;
+mod refusal;
 pub(crate) mod scope;
 mod screen;
 pub(crate) mod truth;

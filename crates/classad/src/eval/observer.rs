@@ -40,6 +40,9 @@ pub trait Observer {
     /// A name was looked up.
     fn found(&self, _name: &BStr, _place: Place) {}
 
+    /// What the name that was looked up last is bound to is being evaluated already: the name refers to itself.
+    fn circular(&self) {}
+
     /// The evaluation of a part has ended with this value; `None` when it failed (a limit was reached).
     fn leave(&self, _part: &Part<'_>, _value: Option<&Value>) {}
 }

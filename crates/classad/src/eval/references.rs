@@ -40,7 +40,7 @@ fn collect(expr: &Expr, context: Context<'_>, mut walk: Walk) -> Option<Names> {
     let Repr::Node(tree, root) = &expr.0 else { return Some(walk.names) };
     let arena = Arena::default();
     let none = ClassAd::new();
-    let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
+    let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None, detached: false };
     let mut evaluator = Evaluator::new(context.setting(&arena));
     // The reference does not put the expression into the ad: what is written in it stands by itself.
     let at = At { current: Some(&scope), written: None };

@@ -11,6 +11,9 @@ pub(crate) struct Scope<'a> {
     pub(crate) ad: AdRef<'a>,
     /// The ad that this one is written in.
     pub(crate) parent: Option<&'a Scope<'a>>,
+    /// Taken out of another ad by a string subscript: in the reference no attribute of it is found any more
+    /// (`a["b"].c`, attrrefs.cpp, `FindExpr`), while `a["b"]["c"]` is.
+    pub(crate) detached: bool,
 }
 
 /// The ads that names can be found in.

@@ -72,7 +72,7 @@ impl Walk {
                 let mut at = at;
                 if let Node::Ad { first, count } = node {
                     let ad = AdRef::Literal { tree, first, count };
-                    at.written = evaluator.arena.scope(Scope { ad, parent: at.written });
+                    at.written = evaluator.arena.scope(Scope { ad, parent: at.written, detached: false });
                 }
                 let mut children = Vec::new();
                 tree.children(id, &mut children);

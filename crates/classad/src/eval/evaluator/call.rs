@@ -94,14 +94,17 @@ impl<'a> Call<'_, 'a> {
         let arena = self.evaluator.arena;
         let values = values.into_iter().map(Computed::as_literal).collect();
         let items = Items::Values(arena.items(values).ok_or(Failure)?);
-        arena.list(ComputedList { items, scope: None, shared }).map(Computed::List).ok_or(Failure)
+        arena
+            .list(ComputedList { items, scope: None, shared, detached: false })
+            .map(Computed::List)
+            .ok_or(Failure)
     }
 
     /// An ad made by the function. It stands in no other ad.
     pub(crate) fn ad(&self, ad: ClassAd) -> Evaluated<'a> {
         let arena = self.evaluator.arena;
         let ad = AdRef::Own(arena.ad(ad).ok_or(Failure)?);
-        arena.scope(Scope { ad, parent: None }).map(Computed::Ad).ok_or(Failure)
+        arena.scope(Scope { ad, parent: None, detached: false }).map(Computed::Ad).ok_or(Failure)
     }
 
     /// The value of an attribute of an ad that a function was given, evaluated in that ad. `Ok(None)` where the ad itself

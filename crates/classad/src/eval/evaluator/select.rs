@@ -7,6 +7,7 @@ use bstr::ByteSlice;
 use super::{At, Evaluator};
 use crate::eval::binding::Wanted;
 use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
+use crate::eval::observer::Place;
 use crate::eval::scope::{AdRef, Scope};
 use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree};
 
@@ -34,20 +35,39 @@ impl<'a> Evaluator<'a> {
             (Computed::List(list), Computed::Int(index)) => {
                 // The reference cuts the index to 32 bits.
                 match usize::try_from(index as i32) {
-                    Ok(at) if at < list.len() => self
-                        .deeper(|this| Ok(this.item(list, at).unwrap_or(Computed::Error)))
-                        .or(Ok(Computed::Error)),
+                    Ok(at) if at < list.len() => {
+                        let item = self.deeper(|this| Ok(this.item(list, at).unwrap_or(Computed::Error)));
+                        match item {
+                            Ok(ad @ Computed::Ad(_)) if list.detached => self.detached(ad),
+                            item => item.or(Ok(Computed::Error)),
+                        }
+                    }
                     _ => Ok(Computed::Error),
                 }
             }
             (Computed::Ad(scope), Computed::Str(name)) => match self.find_here(scope, Wanted::new(name)) {
                 Some(bound) => self
                     .fresh(Some(scope), |this| this.eval_bound_fresh(bound, scope))
-                    .or(Ok(Computed::Error)),
+                    .map_or(Ok(Computed::Error), |value| self.detached(value)),
                 None => Ok(Computed::Undefined),
             },
             _ => Ok(Computed::Error),
         }
+    }
+
+    /// A value that was taken out of an ad by a string subscript.
+    fn detached(&mut self, value: Computed<'a>) -> Evaluated<'a> {
+        Ok(match value {
+            Computed::Ad(scope) => {
+                let scope = Scope { detached: true, ..*scope };
+                Computed::Ad(self.arena.scope(scope).ok_or(Failure)?)
+            }
+            Computed::List(list) => {
+                let list = ComputedList { detached: true, ..*list };
+                Computed::List(self.arena.list(list).ok_or(Failure)?)
+            }
+            other => other,
+        })
     }
 
     /// The value of an element, evaluated in the ad that the list was written in.
@@ -113,6 +133,12 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn select(&mut self, base: Computed<'a>, wanted: Wanted<'_>, at: At<'a>) -> Evaluated<'a> {
         match base {
             Computed::Undefined => Ok(Computed::Undefined),
+            Computed::Ad(scope) if scope.detached && wanted.special != Special::Root => {
+                if let Some(observer) = self.observer {
+                    observer.found(wanted.bytes.as_bstr(), Place::Nowhere);
+                }
+                Ok(Computed::Undefined)
+            }
             Computed::Ad(scope) => {
                 if self.observer.is_none()
                     && let AdRef::Own(ad) = scope.ad
@@ -157,7 +183,7 @@ impl<'a> Evaluator<'a> {
             values.push(self.without_scope(value)?);
         }
         let items = Items::Values(self.arena.items(values).ok_or(Failure)?);
-        let list = ComputedList { items, scope: None, shared: false };
+        let list = ComputedList { items, scope: None, shared: false, detached: false };
         // The list is then evaluated as if it were an attribute's expression.
         self.budget.level()?;
         self.arena.list(list).map(Computed::List).ok_or(Failure)
@@ -166,11 +192,11 @@ impl<'a> Evaluator<'a> {
     /// A value as element of a projected list: a literal, or an ad or list that has lost the ad it was written in.
     fn without_scope(&mut self, value: Computed<'a>) -> Evaluated<'a> {
         Ok(match value {
-            Computed::Ad(scope) => {
-                Computed::Ad(self.arena.scope(Scope { ad: scope.ad, parent: None }).ok_or(Failure)?)
-            }
+            Computed::Ad(scope) => Computed::Ad(
+                self.arena.scope(Scope { ad: scope.ad, parent: None, detached: false }).ok_or(Failure)?,
+            ),
             Computed::List(list) => {
-                let list = ComputedList { scope: None, shared: false, ..*list };
+                let list = ComputedList { scope: None, shared: false, detached: false, ..*list };
                 Computed::List(self.arena.list(list).ok_or(Failure)?)
             }
             other => other.as_literal(),

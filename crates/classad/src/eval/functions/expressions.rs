@@ -187,18 +187,18 @@ fn eval_in_each_context<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
             Computed::Ad(scope) => call
                 .evaluator
                 .arena
-                .scope(Scope { ad: scope.ad, parent: None })
+                .scope(Scope { ad: scope.ad, parent: None, detached: false })
                 .map(Computed::Ad)
                 .ok_or(Failure)?,
             Computed::List(list) => {
-                let copy = ComputedList { scope: None, shared: false, ..*list };
+                let copy = ComputedList { scope: None, shared: false, detached: false, ..*list };
                 call.evaluator.arena.list(copy).map(Computed::List).ok_or(Failure)?
             }
             value => value.as_literal(),
         });
     }
     let items = Items::Values(call.evaluator.arena.items(values).ok_or(Failure)?);
-    let list = ComputedList { items, scope: None, shared: true };
+    let list = ComputedList { items, scope: None, shared: true, detached: false };
     call.evaluator.arena.list(list).map(Computed::List).ok_or(Failure)
 }
 
