@@ -1227,3 +1227,69 @@ fn the_story_of_a_transform_of_the_old_syntax_does_not_say_that_it_counts() {
         assert!(said.contains(expected) && !said.contains("it counts"), "{name}: {said}");
     }
 }
+
+/// A setting that equals the default is a setting.
+#[test]
+fn a_setting_that_equals_its_default_is_told_as_one() {
+    let place = Place::new("START = True\nLOCAL_CONFIG_DIR = DIR/config.d\nUPDATE_INTERVAL = 300\n");
+    let (why, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
+    assert_eq!(status, 0);
+    assert!(!why.contains("set by no source"), "{why}");
+    assert!(why.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one counts"), "{why}");
+    let (verbose, _, _) = place.run(["-v", "UPDATE_INTERVAL"]);
+    assert!(verbose.contains("DIR/condor_config, line 3"), "{verbose}");
+    place.write("condor_config", "START = True\nSTART = (Owner == \"ann\")\nSTART = True\n");
+    let (why, _, _) = place.run(["--why", "START"]);
+    assert!(why.contains("set 3 times:"), "{why}");
+    place.write("condor_config", "PREEMPT = False\n");
+    let (_, said, _) = place.run(["lint"]);
+    assert!(said.contains("1 source and 1 setting read"), "{said}");
+    place.write("condor_config", "START = True\nSTART = False\n");
+    assert_eq!(place.findings(), ["shadowed-definition:1:9"]);
+}
+
+#[test]
+fn a_setting_for_another_daemon_is_told_beside_the_value() {
+    let place = Place::new("START = True\nSTARTD.START = False\n");
+    let (why, said, _) = place.run(["--why", "START"]);
+    assert!(why.contains("STARTD.START is set at DIR/condor_config, line 2, which counts there"), "{why}");
+    assert_eq!(said, "");
+    let (why, _, _) = place.run(["--why", "START", "--subsystem", "STARTD"]);
+    assert!(!why.contains("which counts there"), "{why}");
+    let (_, said, _) = place.run(["--why", "START", "--subsystem", "startdd"]);
+    assert!(said.contains("no daemon of HTCondor is called 'startdd'; did you mean STARTD?"), "{said}");
+}
+
+#[test]
+fn the_starters_of_fetched_jobs_have_the_hooks_of_the_slot_that_fetched() {
+    let place = Place::new("");
+    let config = format!(
+        "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = {}/fetch\nFARM_HOOK_PREPARE_JOB = /no/such/prepare\nNUM_SLOTS = 1\nNUM_SLOTS_TYPE_1 = 1\n",
+        place.path().display()
+    );
+    place.write("condor_config", config);
+    place.write("fetch", "#!/bin/sh\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.path().join("fetch"), mode).expect("a mode");
+    let (out, said, status) = place.run(["--hooks"]);
+    assert!(out.contains("starter (slot1): FARM\n"), "{out}{said}");
+    let row = out.lines().find(|line| line.contains("FARM_HOOK_PREPARE_JOB ")).unwrap_or_default();
+    assert!(row.starts_with("starter (slot1)") && row.contains("refused"), "{out}");
+    assert_eq!(status, 1, "{out}");
+}
+
+/// Values as text and as JSON are those of the same subsystem.
+#[test]
+fn json_of_a_name_is_the_value_that_counts_for_the_subsystem() {
+    let place = Place::new("A = plain\nTOOL.A = tool\nSTARTD.A = startd\n");
+    for (words, value) in [
+        (&["A"][..], "tool"),
+        (&["A", "--subsystem", "STARTD"], "startd"),
+        (&["A", "--subsystem", "SHADOW"], "plain"),
+    ] {
+        let (text, _, _) = place.run(words);
+        assert_eq!(text.trim_end(), value);
+        let (json, _, _) = place.run([words, &["--json"]].concat());
+        assert!(json.contains(&format!("\"expanded\": \"{value}\"")), "{words:?} {json}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The story of one value, from every place that set it to every step of its expansion and to who reads it.
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::expand::{self, Step};
 use crate::config::lint::{Subject, usage};
@@ -160,7 +160,11 @@ impl Story {
             hints: Vec::new(),
         };
         match &found {
-            Some(found) => story.expand(found, view, world, config),
+            Some(found) => {
+                story.expand(found, view, world, config);
+                story.hints =
+                    of_others(name, config).map(|(set, _)| format!("{set}, which counts there")).collect();
+            }
             None => story.hints = hints(name, config),
         }
         story
@@ -268,6 +272,20 @@ fn reference_origin(reference: &[u8], config: &Config, view: &View<'_>, world: &
     }
 }
 
+/// Settings of the name for other daemons or local names than the one that the configuration was read for: that it is set and
+/// where, and the prefix.
+fn of_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<Item = (String, &'a BStr)> {
+    let own = [&config.who.subsystem, &config.who.local_name];
+    config.set.entries().filter_map(move |entry| {
+        let (prefix, last) = entry.name.split_once_str(".")?;
+        if !caseless::eq(last, name) || own.iter().any(|own| caseless::eq(own, prefix)) {
+            return None;
+        }
+        let place = config.set.describe(&entry.current.place);
+        Some((format!("{} is set at {place}", entry.name), BStr::new(prefix)))
+    })
+}
+
 /// What may have been meant by a name that nobody knows.
 pub fn hints(name: &BStr, config: &Config) -> Vec<String> {
     if name.contains(&b'=') {
@@ -275,16 +293,7 @@ pub fn hints(name: &BStr, config: &Config) -> Vec<String> {
         return vec![format!("names are looked up here; to set one, use --set-knob {name}")];
     }
     let mut hints = Vec::new();
-    for entry in config.set.entries() {
-        let Some(dot) = memchr::memchr(b'.', &entry.name) else {
-            continue;
-        };
-        if caseless::eq(&entry.name[dot + 1..], name) {
-            let prefix = BStr::new(&entry.name[..dot]);
-            let place = config.set.describe(&entry.current.place);
-            hints.push(format!("{} is set at {place}; use --subsystem {prefix}", entry.name));
-        }
-    }
+    hints.extend(of_others(name, config).map(|(set, prefix)| format!("{set}; use --subsystem {prefix}")));
     let set = config.set.entries().map(|entry| &entry.name[..]);
     let known = set.chain(defaults::all().map(|parameter| parameter.name()));
     if let Some(near) = similar::nearest(name, known) {

@@ -85,11 +85,9 @@ fn choose<'r, 'c>(
         let name = name.as_bytes();
         let shown = config.set.find_shown(name, &config.who, world);
         let shown = shown.map(|found| BString::from(found.shown_name().into_owned()));
-        let row = rows.iter().find(|row| {
-            let wanted = shown.as_ref().map_or(name, |shown| &shown[..]);
-            caseless::eq(&row.name, wanted) || caseless::eq(&row.name, name)
-        });
-        match row {
+        // What counts for the subsystem comes first, wherever it stands in the list.
+        let named = |wanted: &[u8]| rows.iter().find(|row| caseless::eq(&row.name, wanted));
+        match shown.and_then(|shown| named(&shown)).or_else(|| named(name)) {
             Some(row) => chosen.push(row),
             None => missing.push(BString::from(name)),
         }

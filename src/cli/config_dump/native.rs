@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Context;
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use clap::{ArgMatches, FromArgMatches};
 
 use super::answer::{Answer, Output};
@@ -16,10 +16,12 @@ use super::request::{Asked, Request};
 use super::{compare, hooks, lint};
 use crate::cli::common::{Painter, Session, Status, stdout};
 use crate::config::compare::Comparison;
+use crate::config::lint::DAEMONS;
 use crate::config::redact;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
 use crate::runner::config_lint::hook_report;
+use crate::text::similar;
 use crate::world::World;
 
 /// Runs the program.
@@ -27,6 +29,9 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
     let cli = Cli::from_arg_matches(matches)?;
     let world = RealWorld::new();
     let request = cli.request();
+    if let Some(problem) = unknown_subsystem(request.subsystem.as_ref()) {
+        session.warn(&problem);
+    }
     if let Some(Verb::Lint { files, job_ad, here }) = &cli.verb {
         let mut options = cli.load_options();
         if !cli.who.exec {
@@ -46,7 +51,8 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
     if let Some(Verb::Compare { before, after }) = &cli.verb {
         let request = Comparison {
             files: [before, after],
-            options: cli.load_options(),
+            // What is set as its default is set to nothing else.
+            options: LoadOptions { keep_defaults: false, ..cli.load_options() },
             subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),
             local_name: cli.who.local_name.as_bytes().into(),
             redact: cli.show.redact,
@@ -82,6 +88,17 @@ fn refuse_records(cli: &Cli) -> anyhow::Result<()> {
     ];
     let mut asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
     asked.try_for_each(|(_, what)| cli.output.is_text(what))
+}
+
+/// That no daemon or tool has the name that `--subsystem` gives; a local name and a dot may stand in front of it.
+fn unknown_subsystem(name: &BStr) -> Option<String> {
+    let is_known = |name: &[u8]| DAEMONS.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
+    if is_known(name.split_once_str(".").map_or(name.as_bytes(), |(name, _)| name)) {
+        return None;
+    }
+    let hint = similar::nearest(name, DAEMONS.iter().map(|known| known.as_bytes()));
+    let hint = hint.map(|near| format!("; did you mean {}?", BStr::new(near))).unwrap_or_default();
+    Some(format!("no daemon of HTCondor is called '{name}'{hint}"))
 }
 
 fn templates_of(templates: &[OsString], request: &Request, session: &Session) -> anyhow::Result<Status> {

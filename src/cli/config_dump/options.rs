@@ -137,7 +137,7 @@ pub(super) struct WhoOptions {
 impl Cli {
     pub(super) fn load_options(&self) -> LoadOptions {
         let commands = if self.who.exec { CommandPolicy::BOUNDED } else { CommandPolicy::Refused };
-        LoadOptions { keep_texts: true, ..self.config.load_options(commands) }
+        LoadOptions { keep_texts: true, keep_defaults: true, ..self.config.load_options(commands) }
     }
 
     pub(super) fn who(&self) -> Who {
@@ -178,6 +178,7 @@ impl Cli {
             raw: self.show.raw,
             default: self.show.default,
             verbose: self.show.verbose,
+            keep_defaults: self.show.verbose,
             dump: self.show.dump,
             expanded: self.show.expanded,
             trace: self.show.trace,

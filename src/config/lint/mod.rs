@@ -25,6 +25,7 @@ mod values;
 pub use brackets::{Unbalanced, unbalanced};
 pub use finding::{Finding, sort};
 pub use known::Known;
+pub use parameters::DAEMONS;
 pub use place::Spot;
 pub use rules::lint;
 pub use standing::{Standing, Unread};

@@ -11,7 +11,7 @@ static OTHER_STARTS: [u32; count_lines(include_bytes!("../data/other-names.txt")
     line_starts(include_bytes!("../data/other-names.txt"));
 
 /// Programs that read parameters made from their names.
-pub(super) const DAEMONS: [&str; 34] = [
+pub const DAEMONS: [&str; 34] = [
     "MASTER",
     "COLLECTOR",
     "NEGOTIATOR",

@@ -16,7 +16,7 @@ use crate::world::World;
 /// One hook as one caller has it.
 #[derive(Debug, Serialize)]
 pub struct HookRow {
-    /// `slot1`, `slot1-4`, `starter`, `shadow`, `router`.
+    /// `slot1`, `slot1-4`, `starter`, `starter (slot1-4)` for jobs that these slots fetch, `shadow`, `router`.
     pub caller: String,
     /// Its type.
     pub hook: &'static str,
@@ -99,6 +99,8 @@ pub fn hook_report(
     };
     let mut report = HookReport::default();
     let mut used: Vec<BString> = Vec::new();
+    // Slots that fetch jobs, and the keyword that their jobs are given.
+    let mut fetching: Vec<(String, BString)> = Vec::new();
     let quirks = Quirks::default();
 
     let startd = load("STARTD")?;
@@ -117,6 +119,11 @@ pub fn hook_report(
         let view = startd.for_slot(Some(group.slot_type), world);
         let lookup = keyword::startd(&group.first, None, &view, quirks);
         report.add(&group.label, Caller::Startd, &lookup, &view);
+        if let Some(keyword) = &lookup.keyword
+            && !matches!(path_check::configured(world, &view, keyword, HookType::FetchWork), Ok(None))
+        {
+            fetching.push((group.label, keyword.clone()));
+        }
         used.extend(lookup.keyword);
     }
     let job = ClassAd::new();
@@ -125,6 +132,9 @@ pub fn hook_report(
         let view = config.view(world);
         let lookup = keyword::starter(caller, &job, &view, world, quirks);
         report.add(caller.name(), caller, &lookup, &view);
+        if caller == Caller::Starter {
+            report.add_fetched(&fetching, &lookup, &view);
+        }
         used.extend(lookup.keyword);
     }
     let router = load("JOB_ROUTER")?;
@@ -173,6 +183,22 @@ fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)
 }
 
 impl HookReport {
+    /// The hooks of starters whose jobs were fetched: the startd gives each job the keyword of the slot that fetched it
+    /// (StartdHookMgr.cpp). `usual` is what a starter has without that.
+    fn add_fetched(&mut self, fetching: &[(String, BString)], usual: &Lookup, view: &View<'_>) {
+        let mut told: Vec<&BString> = usual.keyword.iter().collect();
+        for (slots, keyword) in fetching {
+            if told.iter().any(|known| caseless::eq(known, keyword)) {
+                continue;
+            }
+            told.push(keyword);
+            let mut job = ClassAd::new();
+            job.set("HookKeyword", keyword.clone());
+            let lookup = keyword::starter(Caller::Starter, &job, view, view.world(), Quirks::default());
+            self.add(&format!("starter ({slots})"), Caller::Starter, &lookup, view);
+        }
+    }
+
     fn add(&mut self, label: &str, caller: Caller, lookup: &Lookup, view: &View<'_>) {
         let keyword = lookup.keyword.as_ref().map(|keyword| shown(keyword));
         let story = lookup.story.iter().map(ToString::to_string).collect();

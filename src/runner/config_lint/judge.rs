@@ -46,7 +46,8 @@ impl Wanted<'_> {
     /// # Errors
     /// Nothing of it can be read.
     pub fn judge(&self, world: &dyn World) -> Result<Judgement, Box<ConfigError>> {
-        let mut options = LoadOptions { keep_texts: true, go_on: true, ..self.options.clone() };
+        let mut options =
+            LoadOptions { keep_texts: true, keep_defaults: true, go_on: true, ..self.options.clone() };
         if let Some((first, more)) = self.files.split_first() {
             options.file = Some(first.clone());
             options.more_files = more.to_vec();
