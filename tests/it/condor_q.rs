@@ -138,3 +138,38 @@ fn ads_without_a_cluster_are_all_printed() {
         told("1\n")
     );
 }
+
+/// The page of the book says which forms are exact and which are refused.
+#[test]
+fn the_forms_that_the_book_calls_exact_are_printed_and_the_others_refused() {
+    let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\n";
+    let page =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/programs/classad-eval.md")).unwrap();
+    assert!(!page.contains("or `condor_q` it answers as that tool does, to the byte"));
+    for (words, status) in [
+        (&["-long"][..], 0),
+        (&["-json"], 0),
+        (&["-xml"], 0),
+        (&["-af", "Owner"], 0),
+        (&["-autoformat:jlh", "Owner"], 0),
+        (&["-format", "%s", "Owner"], 0),
+        (&["-long", "-attributes", "Owner", "-constraint", "JobStatus == 1", "-limit", "1", "-unsorted"], 0),
+        (&["-af", "Owner", "-run"], 0),
+        (&[], 1),
+        (&["-batch"], 1),
+        (&["-nobatch"], 1),
+        (&["-hold"], 1),
+        (&["-totals"], 1),
+        (&["-grid"], 1),
+        (&["-io"], 1),
+        (&["-dag"], 1),
+        (&["-print-format", "x"], 1),
+        (&["-group-by", "Owner"], 1),
+        (&["-autocluster"], 1),
+        (&["-better-analyze"], 1),
+    ] {
+        assert_eq!(ask(ads, words).0, status, "{words:?}");
+        let option = words.first().map_or("tables", |word| word.split(':').next().unwrap_or_default());
+        assert!(page.contains(option), "{option} is not on the page");
+    }
+}

@@ -39,8 +39,10 @@ pub(super) const MANUAL: Manual = Manual {
     environment: &[("TZ", "the local zone of times without one")],
     files: &[],
     differences: &[
-        "Called as classad_eval it does what HTCondor's script of that name does, called as condor_q with -jobads FILE \
-         it prints the queue tool's forms, to the byte. What follows is about its own name.",
+        "Called as classad_eval it does what HTCondor's script of that name does, to the byte. Called as condor_q with -jobads FILE \
+         it prints what the queue tool prints for -long, -json, -xml, -attributes, -af and -format with their \
+         constraints, ids and limits, to the byte; tables, -print-format, -group-by, -autocluster and analyses are refused \
+         (status 1). What follows is about its own name.",
         "A constraint or column that is no expression is an error (status 2) with a caret under the place; condor_q \
          prints all jobs, or nothing. Parts of the input that cannot be read are reported with file, line and column \
          and skipped, or fatal with --strict-input; input of which nothing can be read is an error (status 3). A \
@@ -49,6 +51,7 @@ pub(super) const MANUAL: Manual = Manual {
          functions made are projected as those of any list; x = self[\"x\"] and evalInEachContext(x, {self}) within x \
          fail (the value is error); XML with <classads> or text where it does not belong is read without them; \
          JSON and new ads in a list on one line are read. Texts made by one evaluation may take 1 GiB together.",
-        "debug() returns its argument and logs nothing: --explain shows more. userMap() knows no maps.",
+        "debug() returns its argument and logs nothing: --explain shows more. userMap() asks the maps of \
+         TOOL_CLASSAD_USER_MAP_NAMES.",
     ],
 };

@@ -61,7 +61,8 @@ pub struct Example {
 /// What man pages say of the ClassAd settings that a configuration has.
 pub const CLASSAD_KNOBS: &str = "STRICT_CLASSAD_EVALUATION is read as 25.14 reads it. ENABLE_CLASSAD_CACHING changes nothing that \
     could be seen. The libraries of CLASSAD_USER_LIBS and CLASSAD_USER_PYTHON_MODULES are not loaded: a call of their functions gives \
-    error, as for any unknown name. userMap() knows no maps.";
+    error, as for any unknown name. userMap() asks the maps of <SUBSYS>_CLASSAD_USER_MAP_NAMES of the subsystem that the program acts as; a map that \
+    is no regular file or larger than 64 MiB is not loaded.";
 
 /// The clap definition of a program: its derived options, and what is the same everywhere.
 pub fn command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -> Command {
