@@ -53,6 +53,9 @@ const CLASSAD_OUTSIDE: &str = "crates/classad/src/outside.rs";
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "process::Command", "SystemTime::now", "Instant::now", "env::var", "thread::"];
 
+/// The one file that writes to standard output, and knows what becomes of a program whose reader has gone.
+const STDOUT: &str = "src/cli/common/stdout.rs";
+
 /// What changes the whole process under the feet of its other threads: only `os` may name it, for programs that begin.
 const WHOLE_PROCESS: &[&str] =
     &["stat::umask", "libc::umask", "set_current_dir", "env::set_var", "env::remove_var"];
@@ -250,6 +253,12 @@ fn violations(path: &str, source: &str) -> Vec<String> {
         }
         if let Some(name) = PROGRAM_ONLY.iter().find(|name| room != "cli" && code.contains(**name)) {
             say(number, format!("only 'cli' may name '{name}'"));
+        }
+        // Whether it is a terminal, and which descriptor it is, may be asked of it.
+        let writes = code.replace("io::stdout().is_terminal", "").replace("io::stdout().as_fd", "");
+        let writes = writes.replace("is_terminal(&std::io::stdout())", "");
+        if room == "cli" && path != STDOUT && writes.contains("io::stdout") {
+            say(number, "standard output is written through common::stdout alone".to_owned());
         }
         if !matches!(room, "os" | "runner" | "cli") {
             for name in OUTSIDE.iter().filter(|name| code.contains(**name)) {

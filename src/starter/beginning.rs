@@ -357,7 +357,7 @@ impl Starter<'_> {
 
     /// PreCmd where there is one and scripts are allowed, else the job.
     pub(super) fn start_scripts(&mut self, now: Now, out: &mut Vec<Action>) {
-        if let Err(failure) = self.allow_scripts(now) {
+        if let Err(failure) = self.allow_scripts(now, out) {
             return self.not_started(now, failure, out);
         }
         match self.script(now, "Pre") {
@@ -370,21 +370,29 @@ impl Starter<'_> {
         }
     }
 
-    /// Asks the configuration once, and only for a job that has a script.
-    fn allow_scripts(&mut self, now: Now) -> Result<(), StartFailure> {
+    /// Asks the configuration once, and only for a job that has a script; one that is not allowed is told of.
+    fn allow_scripts(&mut self, now: Now, out: &mut Vec<Action>) -> Result<(), StartFailure> {
         let world = self.frozen(now);
-        let given = |name: &str| {
-            let command = Context::new(&world).my(&self.ad).string(name);
+        let given = |name: &&str| {
+            let command = Context::new(&world).my(&self.ad).string(*name);
             command.is_some_and(|command| !command.is_empty())
         };
-        let Some(allow) =
-            self.setup.settings.allow_scripts.as_ref().filter(|_| given("PreCmd") || given("PostCmd"))
-        else {
-            return Ok(());
-        };
+        let scripts: Vec<&str> = ["PreCmd", "PostCmd"].into_iter().filter(given).collect();
         let Ok(job) = &self.setup.job else { return Ok(()) };
+        if scripts.is_empty() {
+            return Ok(());
+        }
         let about = self.publication(job, &world, &self.temporary, &[]);
-        self.scripts.allowed = expression::truth(&about, "STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)?;
+        self.scripts.allowed = match &self.setup.settings.allow_scripts {
+            Some(allow) => expression::truth(&about, "STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)?,
+            None => false,
+        };
+        if !self.scripts.allowed {
+            let names = scripts.join(" and ");
+            let are = if scripts.len() == 1 { "is" } else { "are" };
+            let text = format!("{names} {are} not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true");
+            out.push(Action::Tell(Notice::Warning(text)));
+        }
         Ok(())
     }
 

@@ -196,3 +196,21 @@ fn a_limit_of_the_address_space_with_a_unit_is_reported() {
     assert!(told_of.contains("is \"100\" and not an integer: there is no limit"), "{told_of}");
     assert!(told("= 1").1.contains("is not a valid expression: there is no limit"));
 }
+
+#[test]
+fn a_script_before_the_job_is_shown_with_its_path_or_said_not_to_run() {
+    let ad = "Cmd = \"/bin/true\"\nPreCmd = \"/bin/echo\"\nPreArguments = \"a b\"\nPostCmd = \"post.sh\"";
+    let allowed = Place::new().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = true");
+    let ran = rehearsed(allowed, ad);
+    assert!(ran.ad.contains("run script /bin/echo a b\n"), "{}{}", ran.ad, ran.told);
+    assert!(!ran.ad.contains("not run"), "{}", ran.ad);
+    for place in [Place::new(), Place::new().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = false")] {
+        let ran = place.option(&["--dry-run"]).run(ad);
+        let told = format!("{}{}", ran.ad, ran.told);
+        assert!(
+            told.contains("PreCmd and PostCmd are not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true"),
+            "{told}"
+        );
+        assert!(!told.contains("run script"), "{told}");
+    }
+}

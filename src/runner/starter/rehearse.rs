@@ -342,8 +342,16 @@ fn missing(argv: &[BString], account: Account, world: &dyn World, story: &mut St
 
 /// What it does not share with the machine, and what its processes are known by.
 fn describe(process: &JobProcess) -> Vec<String> {
-    let what = if process.script { "run script" } else { "run" };
-    let mut lines = vec![format!("{what} {}", shown(&process.argv).as_bstr())];
+    let mut lines = vec![match process.script {
+        // Its own name is condor_Prescript, whatever file that is.
+        true => {
+            let program = BString::from(process.program.as_os_str().as_encoded_bytes());
+            let words: Vec<BString> =
+                std::iter::once(program).chain(process.argv.iter().skip(1).cloned()).collect();
+            format!("run script {}", shown(&words).as_bstr())
+        }
+        false => format!("run {}", shown(&process.argv).as_bstr()),
+    }];
     lines.push(format!("    in {}", process.cwd.display()));
     for (file, name) in process.files.iter().zip(["input", "output", "errors"]) {
         match file {
