@@ -210,7 +210,8 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
     let read = match string("Environment").filter(filled) {
         Some(text) => environment.merge_v2_raw(&text),
         None => match string("Env").filter(filled) {
-            Some(text) => environment.merge_v1(&text, None),
+            // Unlike Env of the job it has no delimiter of its own (`MergeFromV1Raw`; c10n 002).
+            Some(text) => environment.merge_v1(&[b";", &text[..]].concat(), None),
             None => merge_from_ad(&mut environment, &ClassAd::new(), "", world),
         },
     };

@@ -492,3 +492,16 @@ fn the_exit_hook_has_a_reason_for_every_end_and_for_signals_alone_in_25_14() {
         assert_eq!(told, reason.is_some_and(|text| text.starts_with("exited")), "{}", ran.told);
     }
 }
+
+#[test]
+fn the_old_environment_of_a_script_is_split_at_semicolons_whatever_it_begins_with() {
+    let place = || Place::new().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = true");
+    let script = "PreCmd = \"/bin/sh\"\nPreArguments = \"-c 'env > env'\"\n";
+    let ran_with = place();
+    let ran = ran_with.run(&format!("Cmd = \"/bin/true\"\n{script}PreEnv = \"A=1|B=2;C=3\""));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let env = read(&ran_with, "iwd/env");
+    assert!(env.contains("A=1|B=2\n") && env.contains("C=3\n"), "{env}");
+    let ran = place().run(&format!("Cmd = \"/bin/true\"\n{script}PreEnv = \"|A=1|B=2;3\""));
+    assert!(ran.told.contains("Invalid PreEnv"), "{}", ran.told);
+}

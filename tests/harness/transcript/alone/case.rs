@@ -107,7 +107,8 @@ impl Family {
 pub struct Known {
     argv: Vec<String>,
     environments: HashMap<String, Vec<String>>,
-    meta: Option<Value>,
+    /// Facts of the first call of each name, and of the first of all.
+    metas: HashMap<String, Value>,
 }
 
 impl Case {
@@ -237,6 +238,9 @@ impl Case {
     }
 }
 
+/// Stands for the first call of all among those of each name.
+const FIRST: &str = "";
+
 fn json(bytes: &[u8], at: &Path) -> Result<Vec<String>> {
     serde_json::from_slice(bytes).map_err(|error| format!("{}: {error}", at.display()))
 }
@@ -275,14 +279,15 @@ fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool
             let mut own: Value =
                 serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", at.display()))?;
             let like_first = own.get("otherwise_like").is_some();
-            match (&known.meta, own.as_object_mut()) {
-                (Some(Value::Object(first)), Some(own)) if like_first => {
-                    for (key, value) in first {
-                        own.entry(key.clone()).or_insert(value.clone());
-                    }
+            // The first call of that name, else the first of all.
+            let first = known.metas.get(&name).or(known.metas.get(FIRST)).cloned();
+            if let (Some(Value::Object(first)), Some(own), true) = (first, own.as_object_mut(), like_first) {
+                for (key, value) in first {
+                    own.entry(key).or_insert(value);
                 }
-                (None, _) => known.meta = Some(own.clone()),
-                _ => {}
+            }
+            for of in [&name, FIRST] {
+                known.metas.entry(of.to_owned()).or_insert_with(|| own.clone());
             }
             meta = scenario::facts(&own);
         }
