@@ -238,9 +238,7 @@ impl Shadow<'_> {
 
     /// Notes how many files of each protocol are to be transferred (`UniShadow::checkInputFileTransfer`).
     fn count_input(&mut self) {
-        let domain = self.setup.knobs.get(b"FILESYSTEM_DOMAIN").unwrap_or_default();
-        let request = TransferRequest::read(&self.ad, &domain, self.setup.world).ok().flatten();
-        let counts = request.map_or_else(ClassAd::new, |request| request.input_counts());
+        let counts = TransferRequest::input_counts(&self.ad, self.setup.world);
         self.ad.set("TransferInputFileCounts", counts);
     }
 

@@ -164,11 +164,10 @@ impl TransferRequest {
         let failure = commas("FailureFiles");
         let limit =
             |name: &str| Context::new(world).my(ad).int(name).map(|most| most.saturating_mul(MEGABYTE));
-        let cmd = string("Cmd").unwrap_or_default();
-        let executable = boolean("TransferExecutable").unwrap_or(true) && !cmd.is_empty();
+        let executable = reader.executable();
         Ok(Some(TransferRequest {
             when,
-            input: reader.input(&plugins, executable.then_some(&cmd)),
+            input: reader.input(&plugins, executable.as_ref()),
             output,
             // This list alone has blanks between its names, too.
             checkpoint: string("TransferCheckpoint")
@@ -178,7 +177,7 @@ impl TransferRequest {
             remaps,
             uploads,
             preserve: boolean("PreserveRelativePaths").unwrap_or(false),
-            executable: executable.then(|| (cmd.clone(), url::base_name(&cmd).into())),
+            executable: executable.map(|cmd| (cmd.clone(), url::base_name(&cmd).into())),
             output_directory: string("OutputDirectory").filter(|directory| !directory.is_empty()),
             destination: string("OutputDestination").filter(|destination| !destination.is_empty()),
             plugins,
@@ -192,17 +191,21 @@ impl TransferRequest {
         }))
     }
 
-    /// Counts what goes to the execution point by protocol, as it is listed: `CEDAR` for what the access point sends, the
-    /// scheme in capitals for URLs (`UniShadow::checkInputFileTransfer`).
-    pub fn input_counts(&self) -> ClassAd {
+    /// Counts the input that an ad lists by protocol: `CEDAR` for what the access point sends, the scheme in capitals for
+    /// URLs. It is counted whether it is transferred or not (`UniShadow::checkInputFileTransfer`).
+    pub fn input_counts(ad: &ClassAd, world: &dyn Outside) -> ClassAd {
+        let reader = Reader { ad, world };
+        let (plugins, _) = plugin::of_job(&reader.string("TransferPlugins").unwrap_or_default());
+        let executable = reader.executable();
+        let input = reader.input(&plugins, executable.as_ref());
         let mut counts = ClassAd::new();
-        let cedar = self.input.iter().filter(|name| !url::is_url(name)).count();
+        let cedar = input.iter().filter(|name| !url::is_url(name)).count();
         if cedar > 0 {
             counts.set("CEDAR", i64::try_from(cedar).unwrap_or(i64::MAX));
         }
-        for scheme in self.input.iter().filter_map(|name| url::scheme(name)) {
+        for scheme in input.iter().filter_map(|name| url::scheme(name)) {
             let name = scheme.to_ascii_uppercase();
-            let before = Context::new(&crate::classad::System).my(&counts).int(&name).unwrap_or(0);
+            let before = Context::new(world).my(&counts).int(&name).unwrap_or(0);
             counts.set(&name, before + 1);
         }
         counts
@@ -351,6 +354,12 @@ impl Reader<'_> {
         names
     }
 
+    /// Returns Cmd if it is transferred.
+    fn executable(&self) -> Option<BString> {
+        let transfers = Context::new(self.world).my(self.ad).boolean("TransferExecutable").unwrap_or(true);
+        self.string("Cmd").filter(|cmd| transfers && !cmd.is_empty())
+    }
+
     fn manifest(&self) -> Option<BString> {
         let context = || Context::new(self.world).my(self.ad);
         let named = context().string("ManifestDir").filter(|name| !name.is_empty());
@@ -406,7 +415,8 @@ mod tests {
             format!("{YES}TransferInput = \"a, x+dbl://h/b, DBL://h/c\"\nCommonInputFiles = \"common\"\n");
         let request = read(&text).unwrap().unwrap();
         assert_eq!(request.input, ["a", "x+dbl://h/b", "DBL://h/c", "/bin/x", "common"]);
-        let counts = request.input_counts();
+        let (ad, _) = crate::classad::format::long::parse(text.replace("yes", "no").as_bytes());
+        let counts = TransferRequest::input_counts(&ad, &System);
         let count = |name: &str| Context::new(&System).my(&counts).int(name);
         assert_eq!((count("CEDAR"), count("DBL"), counts.len()), (Some(3), Some(2), 2));
     }

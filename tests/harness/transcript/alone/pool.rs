@@ -146,6 +146,8 @@ const GONE: &[(&str, &str)] = &[
     ("transfer_output_remaps", "TransferOutputRemaps"),
     ("universe = docker", "WantDocker"),
     ("docker_image", "DockerImage"),
+    ("submit_event_notes", "SubmitEventNotes"),
+    ("submit_event_user_notes", "SubmitEventUserNotes"),
 ];
 
 /// Whether a directory holds a recording of a pool.
