@@ -37,7 +37,7 @@ fn own_volumes(config: &Config, world: &dyn World) -> BTreeMap<u32, Volume> {
         let path = view.text(&upper).filter(|path| !path.is_empty())?;
         Some((number, own_volume(Path::new(&*path.to_os_str_lossy()), &upper)))
     };
-    view.names().filter_map(|name| volume(name)).collect()
+    view.names().filter_map(volume).collect()
 }
 
 /// An execution point that has begun, without hooks: nothing is run.

@@ -188,7 +188,7 @@ fn power(global: &Knobs<'_>, slots: &[SlotPlan], around: &Surroundings, ends: &L
 fn reads_cpu_busy(global: &Knobs<'_>, slots: &[SlotPlan]) -> bool {
     let is_busy = |name: &AttrName| BUSY.iter().any(|busy| name.to_string().eq_ignore_ascii_case(busy));
     let reads = |slot: &SlotPlan| {
-        slot.config.sorted().iter().any(|(_, expr)| references::of(expr).iter().any(|name| is_busy(name)))
+        slot.config.sorted().iter().any(|(_, expr)| references::of(expr).iter().any(&is_busy))
     };
     // A latch publishes CpuBusyTime itself: when CpuBusy changed last.
     let is_latched =
