@@ -205,3 +205,18 @@ pub(super) fn take_properties(
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::cleaned;
+
+    /// Recording p55n: `{ Foo_a_,Foo_b_ }` for ids with quotes.
+    #[test]
+    fn odd_characters_of_an_id_leave_one_underscore() {
+        for (id, wanted) in
+            [("Foo_\"a\"", "Foo_a_"), ("Foo_{", "Foo_"), ("Foo_1", "Foo_1"), ("GPUs_GPU-a1", "GPUs_GPU_a1")]
+        {
+            assert_eq!(cleaned(id), wanted);
+        }
+    }
+}
