@@ -366,6 +366,10 @@ quirks! {
         "JOB_ROUTER_ENTRIES and routes in brackets, which the manual still teaches, are ignored or refused", "JobRouter.cpp";
     OldTransformsIgnored, "old-transforms-ignored",
         "job transforms in brackets, which the manual still shows, are ignored by the schedd", "job_transforms.cpp initAndReconfig";
+    RouteTargetUndefined, "route-target-undefined",
+        "TARGET. is undefined in JobFailureTest, UseSharedX509UserProxy and the other expressions of a route, although the manual's examples use it", "JobRouter.cpp";
+    DefaultKeepsUndefined, "default-keeps-undefined",
+        "DEFAULT leaves an attribute that is `undefined` as it is", "xform_utils.cpp";
     NulInAttributeName, "nul-in-attribute-name",
         "'SET X, 1' names the attribute X and a NUL byte, where printing stops", "xform_utils.cpp";
 }

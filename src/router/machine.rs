@@ -37,6 +37,7 @@ impl Router {
     /// Takes in an event.
     pub fn step(&mut self, now: Now, event: Event, around: &Surroundings<'_>) -> Vec<Action> {
         let mut step = Step { now: now.epoch(), around, actions: Vec::new() };
+        self.note_failure(&event);
         match event {
             Event::Poll => self.poll(&mut step),
             Event::Settle => {

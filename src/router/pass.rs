@@ -41,6 +41,13 @@ impl<'a> Pass<'a> {
         Ok(Pass { chooser, table, knobs, world, umbrella, states, turn: 0, managed: 0 })
     }
 
+    /// With jobs that the router manages already.
+    #[must_use]
+    pub fn with_managed(mut self, managed: i64) -> Self {
+        self.managed = managed;
+        self
+    }
+
     /// Where the routes stand.
     pub fn states(&self) -> &[RouteState] {
         &self.states
@@ -58,6 +65,14 @@ impl<'a> Pass<'a> {
             None => Choice::AllFull,
         };
         self.managed += i64::from(matches!(choice, Choice::Route(_)));
+        choice
+    }
+
+    /// The same for a job that does not count.
+    pub fn would_choose(&mut self, job: &ClassAd) -> Choice {
+        let before = (self.states.clone(), self.turn, self.managed);
+        let choice = self.choose(job);
+        (self.states, self.turn, self.managed) = before;
         choice
     }
 

@@ -12,6 +12,7 @@ use crate::hook::input;
 use crate::job::Universe;
 use crate::quirks::{Quirk, Quirks};
 use crate::text::number::real_prefix;
+use crate::transform::lint::find_scope;
 use crate::transform::{
     BuiltIn, Event, Line, LoadError, Observer, Problem, ProblemKind, Scope, Session, Transform,
 };
@@ -24,22 +25,27 @@ pub struct Steer {
     pub text: Option<BString>,
     /// Parsed; a text that does not parse counts as absent.
     pub expr: Option<Expr>,
+    /// Whether TARGET is the job, too.
+    has_target: bool,
 }
 
 impl Steer {
-    fn new(text: Option<BString>, dialect: Dialect) -> Self {
+    fn new(text: Option<BString>, dialect: Dialect, has_target: bool) -> Self {
         let expr = text.as_ref().and_then(|text| Expr::parse_with(text, dialect.old()).ok());
-        Steer { text, expr }
+        Steer { text, expr, has_target }
     }
 
-    /// Its truth in an ad, without TARGET: only truth values and numbers count.
+    /// Its truth in an ad: only truth values and numbers count.
     pub fn truth(&self, ad: &ClassAd, world: &dyn World) -> bool {
         self.value(ad, world).and_then(|value| value.truth()).unwrap_or(false)
     }
 
     /// Its value in an ad; `None` where there is no expression.
     pub fn value(&self, ad: &ClassAd, world: &dyn World) -> Option<Value> {
-        self.expr.as_ref().map(|expr| Context::new(world).my(ad).alone().eval(expr))
+        self.expr.as_ref().map(|expr| {
+            let context = Context::new(world).my(ad);
+            if self.has_target { context.target(ad).eval(expr) } else { context.alone().eval(expr) }
+        })
     }
 }
 
@@ -113,6 +119,8 @@ impl Observer for Checking<'_> {
 struct Reader<'a, 's> {
     scope: Scope<'a>,
     with: Reading<'a>,
+    /// Whether its expressions see the job as TARGET, too.
+    has_target: bool,
     say: &'s mut dyn FnMut(Subject, BString),
 }
 
@@ -130,7 +138,7 @@ impl Reader<'_, '_> {
     /// Declared and empty: none, and not the router's own list.
     fn send_tokens(&mut self) -> Steer {
         match self.scope.raw(b"SendIDTokens").map(|raw| raw.is_empty()) {
-            Some(true) => Steer::new(Some("\"\"".into()), Dialect::of(self.with.world)),
+            Some(true) => Steer::new(Some("\"\"".into()), Dialect::of(self.with.world), false),
             _ => self.steer("SendIDTokens"),
         }
     }
@@ -148,7 +156,14 @@ impl Reader<'_, '_> {
     }
 
     fn steer(&mut self, name: &str) -> Steer {
-        Steer::new(self.text(name), Dialect::of(self.with.world))
+        let text = self.text(name);
+        let names_target = text.as_ref().is_some_and(|text| find_scope(text, "target").is_some());
+        if names_target {
+            let here = if self.has_target { "here it is the job" } else { "here, too" };
+            let words = format!("{name} names TARGET., which is undefined there in 25.14; {here}");
+            (self.say)(Subject::Complaint(words), BString::default());
+        }
+        Steer::new(text, Dialect::of(self.with.world), names_target && self.has_target)
     }
 
     /// An integer, one beyond 32 bits being cut; `None` for what is none.
@@ -217,7 +232,8 @@ impl Route {
         session.quirks = quirks;
         check(name, &transform, &mut session, say)?;
         let scope = Scope { macros: &session.macros, built_in: &BuiltIn::Basic, ad: None, knobs: Some(view) };
-        let mut reader = Reader { scope, with, say };
+        let has_target = !quirks.has(Quirk::RouteTargetUndefined);
+        let mut reader = Reader { scope, with, has_target, say };
         // In the reference's order, for the messages.
         let job_failure_test = reader.steer("JobFailureTest");
         let job_should_be_sandboxed = reader.steer("JobShouldBeSandboxed");

@@ -57,7 +57,7 @@ fn carry_out(
         Keyword::Default | Keyword::Set => {
             work.announce(name, observer);
             if command.keyword == Keyword::Default {
-                if ad.contains(name) {
+                if !work.is_missing(name, ad, session.quirks, observer) {
                     work.idle(Idle::Present, observer);
                     return;
                 }
@@ -145,6 +145,16 @@ impl Work<'_> {
         let kind = ProblemKind::Trailing { attribute: name.clone(), character: char::from(character) };
         self.problem(kind, Span::default(), observer);
         Cow::Borrowed(name)
+    }
+
+    /// Whether DEFAULT gives an attribute its value: if it is missing, or is `undefined`, which 25.14 leaves.
+    fn is_missing(&self, name: &[u8], ad: &ClassAd, quirks: Quirks, observer: &mut dyn Observer) -> bool {
+        let Some(expr) = ad.get(name) else { return true };
+        if expr.as_literal() != Some(Value::Undefined) || quirks.has(Quirk::DefaultKeepsUndefined) {
+            return false;
+        }
+        self.problem(ProblemKind::DefaultOfUndefined(name.into()), Span::default(), observer);
+        true
     }
 
     fn announce(&self, attribute: &[u8], observer: &mut dyn Observer) {

@@ -6,8 +6,9 @@ use bstr::{BString, ByteSlice};
 
 use super::command::Keyword;
 use super::lint_conditions::Conditions;
+use super::lint_finding::Lint;
+pub(crate) use super::lint_finding::find_scope;
 pub use super::lint_finding::{Finding, Runner, Severity};
-use super::lint_finding::{Lint, find_scope};
 use super::lint_macros::Uses;
 use super::macros::{BuiltIn, Macros, Scope};
 use super::program::Transform;

@@ -99,7 +99,7 @@ impl Lint<'_> {
 }
 
 /// Where `scope.` stands in an expression, outside strings.
-pub(super) fn find_scope(text: &[u8], scope: &str) -> Option<usize> {
+pub(crate) fn find_scope(text: &[u8], scope: &str) -> Option<usize> {
     let mut quoted = false;
     for (at, &byte) in text.iter().enumerate() {
         if byte == b'"' && (at == 0 || text[at - 1] != b'\\') {

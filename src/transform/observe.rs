@@ -202,13 +202,19 @@ pub enum ProblemKind {
         /// `,` or `=`.
         character: char,
     },
+    /// DEFAULT replaced a value that is `undefined`, as the manual promises.
+    #[error("{0} is undefined and gets a value; 25.14 would leave it as it is")]
+    DefaultOfUndefined(BString),
 }
 
 impl ProblemKind {
     /// Whether the statement could not do what was asked. Without it a value was stored, though perhaps not the one that
     /// was meant.
     pub fn is_failure(&self) -> bool {
-        !matches!(self, ProblemKind::Undefined { .. } | ProblemKind::Trailing { .. })
+        !matches!(
+            self,
+            ProblemKind::Undefined { .. } | ProblemKind::Trailing { .. } | ProblemKind::DefaultOfUndefined(_)
+        )
     }
 }
 

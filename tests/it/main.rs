@@ -59,6 +59,7 @@ mod router_info_messages;
 mod router_live;
 mod router_machine;
 mod router_routes;
+mod router_simulate;
 mod router_tokens;
 #[cfg(feature = "cli")]
 mod router_tools;

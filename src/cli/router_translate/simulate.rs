@@ -103,14 +103,22 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
 
 /// What came of it, on one screen.
 fn summary(totals: &Totals, painter: Painter) -> String {
-    let Totals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes } = totals;
+    let Totals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes, .. } = totals;
+    let never = match totals.never_routed {
+        0 => String::new(),
+        never => format!("; {never} never got one, counted to the end"),
+    };
     let mut text = format!(
         "{}: {came} jobs came, {finished} finished, {waiting} wait for a route at the end; {failed} copies were removed\n\
-         they waited for a route {} on average, {} at most\n\n",
+         they waited for a route {} on average, {} at most{never}\n",
         written(*length),
         written(*mean_wait),
         written(*longest_wait)
     );
+    for why in &totals.why_waiting {
+        text += &format!("not routed: {}: {}\n", why.jobs, why.reason);
+    }
+    text.push('\n');
     let columns = ["<ROUTE", ">ROUTED", ">FINISHED", ">REMOVED", ">AT MOST", ">ON AVERAGE", ">THROTTLED"];
     let rows = routes.iter().map(|route| {
         [

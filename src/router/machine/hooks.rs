@@ -4,7 +4,7 @@ use bstr::{BString, ByteSlice};
 
 use super::action::Action;
 use super::event::{CopyError, HookResult};
-use super::router::Router;
+use super::router::{Router, not_routed};
 use super::step::Step;
 use super::submission::submitted;
 use super::watch::changes;
@@ -303,6 +303,7 @@ impl Router {
                     _ => {}
                 }
                 log_error(job, &error, step);
+                self.failures.insert((job.source_id, HookType::TranslateJob), not_routed(&error.to_string()));
                 self.translation_failed(job, step);
             }
             Some(Ok(())) if job.routing == Routing::InPlace => {

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use bstr::BString;
 use rustc_hash::FxHashMap;
 
+use super::event::{Event, HookResult};
+use crate::classad::ClassAd;
 use crate::hook::HookType;
 use crate::job::JobId;
 use crate::quirks::Quirks;
+use crate::router::pass::Pass;
 use crate::router::routed_job::{RoutedJob, Routing, Turn};
-use crate::router::{Knobs, Route, RouteState, RouteTable};
+use crate::router::{Choice, HookDecision, Knobs, Route, RouteState, RouteTable};
 use crate::time::Now;
 use crate::world::World;
 
@@ -27,6 +30,8 @@ pub struct Router {
     pub(super) paused: FxHashMap<JobId, (u32, i64)>,
     /// Keys of jobs whose hooks run, with the hooks; kept for the quirk alone.
     pub(super) running: Vec<(String, HookType)>,
+    /// What could not be done with a source, by the hook that was to do it; of routing itself, TRANSLATE_JOB.
+    pub(super) failures: BTreeMap<(JobId, HookType), String>,
     /// Keys of the jobs whose turn has not come in this poll.
     pub(super) turns: VecDeque<String>,
 }
@@ -46,6 +51,7 @@ impl Router {
             quirks,
             paused,
             running: Vec::new(),
+            failures: BTreeMap::new(),
             turns: VecDeque::new(),
         }
     }
@@ -86,6 +92,65 @@ impl Router {
         self.knobs.tokens = tokens;
     }
 
+    /// What could not be done so far and was not done later: the source, the hook that was to do it (of routing itself,
+    /// TRANSLATE_JOB) and why.
+    pub fn failures(&self) -> impl Iterator<Item = (JobId, HookType, &str)> {
+        self.failures.iter().map(|((source, hook), reason)| (*source, *hook, reason.as_str()))
+    }
+
+    /// Takes note of what an event says could not be done, or has been done.
+    pub(super) fn note_failure(&mut self, event: &Event) {
+        let routing = HookType::TranslateJob;
+        let (id, hook, reason) = match event {
+            Event::Claimed(id, Err(reason))
+            | Event::Submitted(id, Err(reason))
+            | Event::Edited(id, Err(reason))
+            | Event::NotSpooled(id, _, reason)
+            | Event::Unprepared(id, reason) => (*id, routing, Some(not_routed(reason))),
+            Event::Unclear(id, reason) => (*id, routing, Some(format!("may have been submitted: {reason}"))),
+            Event::Submitted(id, Ok(_)) | Event::Edited(id, Ok(())) => (*id, routing, None),
+            Event::Hook(id, hook, HookResult::Failed(reason)) => {
+                let text = format!("{}: {reason}", hook.name());
+                (*id, *hook, Some(if *hook == routing { not_routed(&text) } else { text }))
+            }
+            Event::Hook(id, hook, HookResult::Ended(verdict)) => {
+                let word = verdict.decision.word();
+                let reason = match (*hook == routing, verdict.decision) {
+                    (true, HookDecision::Routed | HookDecision::Edited) => return,
+                    (true, _) => Some(not_routed(&format!("{}: {word}: {}", hook.name(), verdict.reason))),
+                    (false, HookDecision::Failed | HookDecision::Dropped) => {
+                        Some(format!("{}: {word}: {}", hook.name(), verdict.reason))
+                    }
+                    (false, _) => None,
+                };
+                (*id, *hook, reason.map(|text| text.trim_end_matches(": ").to_owned()))
+            }
+            _ => return,
+        };
+        match reason {
+            Some(reason) => self.failures.insert((id, hook), reason),
+            None => self.failures.remove(&(id, hook)),
+        };
+    }
+
+    /// Why jobs that wait have no route as things stand, with their numbers, the most frequent reason first.
+    pub fn why_waiting(&self, jobs: impl Iterator<Item = ClassAd>, world: &dyn World) -> Vec<(String, u64)> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        let pass = Pass::new((&self.table, &self.knobs), None, self.states.clone(), world);
+        let Ok(mut pass) = pass.map(|pass| pass.with_managed(self.managed())) else { return Vec::new() };
+        for job in jobs {
+            let choice = pass.would_choose(&job);
+            let reason = match choice {
+                Choice::Route(_) => "not looked at yet: the next poll routes it".to_owned(),
+                _ => pass.reason(choice, &job, None),
+            };
+            *counts.entry(reason).or_default() += 1;
+        }
+        let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, jobs)| std::cmp::Reverse(*jobs));
+        counts
+    }
+
     /// Whether nothing is managed and no answer is awaited.
     pub fn is_idle(&self) -> bool {
         self.jobs.values().all(|job| job.is_retired() && job.turn == Turn::Resting)
@@ -95,4 +160,9 @@ impl Router {
     pub fn is_due(&self) -> bool {
         self.jobs.values().any(RoutedJob::is_due)
     }
+}
+
+/// Why a source has no copy.
+pub(super) fn not_routed(reason: &str) -> String {
+    format!("not routed: {reason}")
 }

@@ -76,16 +76,39 @@ pub struct Totals {
     pub failed: u64,
     /// Sources that wait at the end.
     pub waiting: u64,
-    /// How long sources waited for a route, on average, in seconds.
+    /// How long sources waited from their arrival to their first route, on average, in seconds; those that never got one, to
+    /// the end.
     pub mean_wait: f64,
-    /// The longest time that a source waited for a route, in seconds.
+    /// The longest such time, in seconds.
     pub longest_wait: f64,
+    /// Sources that never got a route.
+    pub never_routed: u64,
+    /// Why sources wait at the end, the most frequent reason first.
+    pub why_waiting: Vec<WhyWaiting>,
     /// All routes, by name.
     pub routes: Vec<RouteTotals>,
 }
 
+/// Sources that wait at the end for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhyWaiting {
+    /// The reason.
+    pub reason: String,
+    /// How many.
+    pub jobs: u64,
+}
+
 fn as_text<S: serde::Serializer>(name: &BString, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(name)
+}
+
+impl Totals {
+    /// A source that came at a microsecond has waited until this second.
+    fn count_wait(&mut self, arrives: u64, until: u64) {
+        let waited = (until as f64 - arrives as f64 / 1e6).max(0.0);
+        self.mean_wait += waited;
+        self.longest_wait = self.longest_wait.max(waited);
+    }
 }
 
 /// Why a scenario cannot be played.
@@ -202,7 +225,6 @@ pub fn simulate(
         known: BTreeMap::new(),
         tries: vec![0; groups],
         totals: Totals::default(),
-        routed: 0,
         time: 0,
     };
     let length = game.simulation.scenario.length.0 as u64;
@@ -228,8 +250,6 @@ pub fn simulate(
 struct Known {
     job: Job,
     group: usize,
-    /// When it came, in seconds since the start.
-    came: u64,
     route: BString,
 }
 
@@ -242,7 +262,6 @@ struct Game<'a> {
     /// Copies that have begun, by group.
     tries: Vec<u64>,
     totals: Totals,
-    routed: u64,
     /// Seconds since the start.
     time: u64,
 }
@@ -265,7 +284,7 @@ impl Game<'_> {
             let id = self.queue.add(ad, now);
             let group = self.simulation.jobs.kind(job.kind).group as usize;
             self.totals.came += 1;
-            self.known.insert(id, Known { job, group, came: self.time, route: BString::default() });
+            self.known.insert(id, Known { job, group, route: BString::default() });
         }
     }
 
@@ -282,6 +301,12 @@ impl Game<'_> {
             match fate {
                 Fate::Starts => {
                     self.queue.set_status(id, JobStatus::RUNNING, now);
+                    if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
+                        ["JobStartDate", "JobCurrentStartDate"]
+                            .into_iter()
+                            .for_each(|name| ad.set(name, now));
+                        ad.set("NumJobStarts", 1);
+                    }
                     let failing = u64::from(self.simulation.scenario.groups[known.group].fail);
                     let tries = &mut self.tries[known.group];
                     *tries += 1;
@@ -296,6 +321,9 @@ impl Game<'_> {
                         ad.set("ExitCode", i64::from(known.job.exit));
                         ad.set("ExitBySignal", false);
                         ad.set("JobFinishedHookDone", now);
+                        ad.set("CompletionDate", now);
+                        // What the access point counts when a job has left its slot.
+                        ad.set("RemoteWallClockTime", known.job.runs as f64 / 1e6);
                     }
                 }
                 Fate::Fails => {
@@ -398,10 +426,7 @@ impl Game<'_> {
     fn submitted(&mut self, source: JobId, copy: JobId, route: BString) {
         let Some(known) = self.known.get_mut(&source) else { return };
         if known.route.is_empty() {
-            let waited = (self.time - known.came) as f64;
-            self.totals.mean_wait += waited;
-            self.totals.longest_wait = self.totals.longest_wait.max(waited);
-            self.routed += 1;
+            self.totals.count_wait(known.job.arrives, self.time);
         }
         known.route.clone_from(&route);
         let known = known.clone();
@@ -459,10 +484,24 @@ impl Game<'_> {
         self.totals.waiting = point.waiting as u64;
     }
 
-    fn end(self, length: u64) -> Totals {
+    fn end(mut self, length: u64) -> Totals {
+        let world = self.simulation.world;
+        let mut waiting = Vec::new();
+        for (id, (_, ad)) in &self.queue.jobs {
+            if is_managed(ad, world) {
+                continue;
+            }
+            waiting.push(ad.clone());
+            if let Some(known) = self.known.get(id).filter(|known| known.route.is_empty()) {
+                self.totals.never_routed += 1;
+                self.totals.count_wait(known.job.arrives, length);
+            }
+        }
+        let reasons = self.router.why_waiting(waiting.into_iter(), world);
         let mut totals = self.totals;
+        totals.why_waiting = reasons.into_iter().map(|(reason, jobs)| WhyWaiting { reason, jobs }).collect();
         totals.length = length as f64;
-        totals.mean_wait /= self.routed.max(1) as f64;
+        totals.mean_wait /= totals.came.max(1) as f64;
         totals.routes.iter_mut().for_each(|route| route.mean /= length.max(1) as f64);
         totals
     }

@@ -209,7 +209,9 @@ impl Observer for Steps<'_> {
                 }
                 // The tool takes a match that was given up for none, without a word.
                 ProblemKind::MatchLimit { .. } => {}
-                ProblemKind::Undefined { .. } | ProblemKind::Trailing { .. } => {}
+                ProblemKind::Undefined { .. }
+                | ProblemKind::Trailing { .. }
+                | ProblemKind::DefaultOfUndefined(_) => {}
                 ProblemKind::Expression { keyword, attribute, .. } => {
                     let (name, text) = (keyword.name(), &problem.text);
                     self.program.tell(&format!("ERROR: {name} {attribute} invalid expression : {text}\n"));
