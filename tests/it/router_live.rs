@@ -144,7 +144,7 @@ fn what_may_have_been_submitted_is_not_submitted_again() {
 fn a_submit_command_that_fails_has_submitted_nothing() {
     let place = Place::new();
     let (status, told) = place.run("queue", &["--once", "--submit", &place.submit("echo full >&2; exit 1")]);
-    assert_eq!(status, 0, "{told}");
+    assert_eq!(status, 1, "{told}");
     assert!(told.contains("exited with status 1") && told.contains("says: full"), "{told}");
     assert!(!place.file("queue/.submitting.1.0").exists());
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
@@ -156,7 +156,7 @@ fn a_submit_command_that_hangs_is_ended() {
     let submit = place.submit("echo $$ > pid; sleep 300");
     let begin = Instant::now();
     let (status, told) = place.run("queue", &["--once", "--hook-limit", "1", "--submit", &submit]);
-    assert_eq!(status, 0, "{told}");
+    assert_eq!(status, 1, "{told}");
     assert!(begin.elapsed() < Duration::from_secs(20));
     assert!(told.contains("may have been submitted: the submit command took too long"), "{told}");
     assert!(place.file("queue/.submitting.1.0").exists() && is_gone(&place.file("pid")));
@@ -270,7 +270,7 @@ fn a_pipe_in_the_place_of_a_file_of_the_queue_is_told_and_not_waited_for() {
     let place = Place::new();
     fifo(&place, "queue/.next_cluster");
     let (status, told) = place.run("queue", &["--once"]);
-    assert!(status == 0 && told.contains("failed to submit job: is not a regular file"), "{told}");
+    assert!(status == 1 && told.contains("failed to submit job: is not a regular file"), "{told}");
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
     // A job that is to leave stays where nobody can be told of it.
     let place = Place::new();
@@ -288,7 +288,7 @@ fn after_the_last_number_no_cluster_is_made() {
     let place = Place::new();
     fs::write(place.file("queue/2147483647.0.ad"), "Owner = \"x\"\nJobStatus = 5\n").unwrap();
     let (status, told) = place.run("queue", &["--once"]);
-    assert!(status == 0 && told.contains("there is no cluster number left"), "{status}: {told}");
+    assert!(status == 1 && told.contains("there is no cluster number left"), "{status}: {told}");
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
 }
 
@@ -400,7 +400,7 @@ fn a_sandboxed_job_whose_files_are_not_there_is_given_back() {
         nix::unistd::mkfifo(&place.file("home/pipe"), nix::sys::stat::Mode::from_bits_truncate(0o666))
             .unwrap();
         let (status, told) = place.run("queue", &["--once"]);
-        assert_eq!(status, 0, "{told}");
+        assert_eq!(status, 1, "{told}");
         assert!(told.contains(&format!("copying its files: '{missing}' is no file")), "{told}");
         assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{told}");
         assert!(!place.file(SPOOL).exists() && !place.file("queue/2.0.ad").exists(), "{told}");
@@ -700,4 +700,49 @@ fn packed_queue_logs_are_read_and_a_watch_outlives_a_log_that_is_gone_for_a_mome
     kill(Pid::from_raw(watch.id() as i32), Signal::SIGTERM).unwrap();
     watch.wait().unwrap();
     assert!(again, "{}", fs::read_to_string(&told).unwrap());
+}
+
+#[test]
+fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
+    let run = |place: &Place, words: &[&str]| {
+        let output = place.command("queue", words).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for until in ["--once", "--idle-exit"] {
+        // A hook that cannot be run.
+        let place = Place::new();
+        let hooks = "JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_TRANSLATE_JOB = /no/such/hook\n";
+        fs::write(place.file("config"), CONFIG.to_owned() + hooks).unwrap();
+        let (status, said) = run(&place, &[until, "--quiet", "--period", "1"]);
+        assert_eq!(status, Some(1), "{until}: {said}");
+        assert!(said.contains("warning: 1.0: not routed: TRANSLATE_JOB: "), "{until}: {said}");
+        // A route that lends a proxy that it does not name.
+        let place = Place::new();
+        fs::write(
+            place.file("config"),
+            CONFIG.replace("@=r\n  UNI", "@=r\n  UseSharedX509UserProxy = true\n  UNI"),
+        )
+        .unwrap();
+        let (status, said) = run(&place, &[until, "-q", "--period", "1"]);
+        assert_eq!(status, Some(1), "{until}: {said}");
+        assert!(said.contains("SharedX509UserProxy is invalid"), "{until}: {said}");
+    }
+    // What was routed is no failure, whatever was said before.
+    let place = Place::new();
+    let (status, said) = run(&place, &["--once", "-q"]);
+    assert_eq!((status, said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_router_that_its_own_condition_ends_has_the_status_of_a_daemon_that_is_not_to_come_back() {
+    let place = Place::new();
+    let condition =
+        "JOB_ROUTER.DAEMON_SHUTDOWN = MyType == \"Job_Router\" && MyCurrentTime >= DaemonStartTime\n";
+    fs::write(place.file("config"), CONFIG.to_owned() + condition).unwrap();
+    let (status, told) = place.run("queue", &["--period", "1"]);
+    assert_eq!(status, 99, "{told}");
+    assert!(told.contains("DAEMON_SHUTDOWN is true: the router stops"), "{told}");
+    // That of another daemon ends no router.
+    fs::write(place.file("config"), CONFIG.to_owned() + "STARTD.DAEMON_SHUTDOWN = true\n").unwrap();
+    assert_eq!(place.run("queue", &["--once"]).0, 0);
 }

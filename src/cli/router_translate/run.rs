@@ -19,7 +19,7 @@ use crate::router::Router;
 use crate::runner::configured_world;
 use crate::runner::events::{Event, EventStream, Kind};
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::router::{self, Options, RunError, Until};
+use crate::runner::router::{self, Failure, Options, RunError, Until};
 use crate::world::World;
 
 /// Options of the verb.
@@ -119,10 +119,29 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let ended = router::run(&arguments.queue, machine, &options);
     let stop = event(Kind::Stop);
     events.borrow_mut().tell(&match &ended {
-        Ok(()) => stop,
+        Ok(_) => stop,
         Err(error) => stop.reason(error.to_string()),
     });
-    ended.map(|()| with_events(events.into_inner(), Status::Done)).map_err(problem)
+    let ended = ended.map_err(problem)?;
+    let status = match ended.shutdown {
+        Some(_) => Status::Tool(router::SHUTDOWN_STATUS),
+        None if arguments.once || arguments.idle_exit => report(&ended.failures, program),
+        None => Status::Done,
+    };
+    Ok(with_events(events.into_inner(), status))
+}
+
+/// Reports what could not be done, whatever else is to be said; the status that follows.
+fn report(failures: &[Failure], program: &Program) -> Status {
+    /// With more only their number is reported.
+    const MOST: usize = 20;
+    for failure in failures.iter().take(MOST) {
+        program.warn(&format!("{}: {}", failure.source, failure.reason));
+    }
+    if let Some(more) = failures.len().checked_sub(MOST).filter(|more| *more > 0) {
+        program.warn(&format!("{more} more failures"));
+    }
+    if failures.is_empty() { Status::Done } else { Status::No }
 }
 
 fn problem(error: RunError) -> anyhow::Error {

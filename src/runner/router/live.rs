@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use super::directory::Directory;
 use super::hooks::{HookRunner, NoHook};
 use super::options::Options;
+use super::shutdown::Shutdown;
 use super::spool::Copying;
 use super::submission::Submission;
 use super::tokens::Tokens;
@@ -30,7 +31,7 @@ use crate::os::{self, Captured, ChildId, Reactor, clock};
 use crate::process::Exit;
 use crate::router::choose::UmbrellaError;
 use crate::router::{
-    Action, Call, CopyError, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict,
+    Action, Call, CopyError, Event, HookAnswer, HookResult, Queue, Router, Surroundings, hook_verdict,
 };
 use crate::time::Tick;
 use crate::world::Frozen;
@@ -107,11 +108,29 @@ fn lock(path: &Path) -> Result<Flock<File>, RunError> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| RunError::Locked(path.to_owned()))
 }
 
+/// Something that could not be done with a job of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The source.
+    pub source: JobId,
+    /// What and why.
+    pub reason: String,
+}
+
+/// How a run has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// What could not be done.
+    pub failures: Vec<Failure>,
+    /// DAEMON_SHUTDOWN or DAEMON_SHUTDOWN_FAST, if one of them has ended it.
+    pub shutdown: Option<&'static str>,
+}
+
 /// Runs a router over a directory until it is told to stop.
 ///
 /// # Errors
 /// A directory cannot be used, or the reference would abort.
-pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), RunError> {
+pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<Ended, RunError> {
     let absolute = resolve(path)?;
     let copies_absolute = options.copies.map_or(Ok(absolute.clone()), resolve)?;
     let copies = options.copies.filter(|_| copies_absolute != absolute);
@@ -133,11 +152,15 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
         copies_absolute,
     };
     live.sweep();
-    live.work()
+    let shutdown = live.work()?;
+    Ok(Ended { failures: live.failures(), shutdown })
 }
 
 impl Live<'_> {
-    fn work(&mut self) -> Result<(), RunError> {
+    /// Polls until the run is over; the condition that ended it, if one did.
+    fn work(&mut self) -> Result<Option<&'static str>, RunError> {
+        let Options { view, world, log, .. } = *self.options;
+        let mut shutdown = Shutdown::new(view, &self.router.knobs().name, world, log);
         let periodic = self.router.knobs().periodic_interval;
         let mut next_periodic = clock::tick().plus(periodic);
         let mut next_tokens = Some(clock::tick());
@@ -153,11 +176,23 @@ impl Live<'_> {
                 self.event(Event::Periodic)?;
                 next_periodic = clock::tick().plus(periodic);
             }
+            if let Some(knob) = shutdown.holds(world) {
+                log(&format!("{knob} is true: the router stops, its jobs stay routed"));
+                self.stop()?;
+                return Ok(Some(knob));
+            }
             self.event(Event::Poll)?;
             if let ControlFlow::Break(()) = self.wait(next_poll)? {
-                return Ok(());
+                return Ok(None);
             }
         }
+    }
+
+    /// What could not be done; sources that have left the queue unrouted need no route.
+    fn failures(&self) -> Vec<Failure> {
+        let matters = |source, hook| hook != HookType::TranslateJob || self.directory.job(source).is_some();
+        let failures = self.router.failures().filter(|(source, hook, _)| matters(*source, *hook));
+        failures.map(|(source, _, reason)| Failure { source, reason: reason.to_owned() }).collect()
     }
 
     /// Takes in what happens until the next poll is due, or the run is over.

@@ -9,6 +9,7 @@
 //! | `one_by_one` | jobs routed one by one, without a queue |
 //! | `options` | what such a run is given |
 //! | `live` | the router over such a directory |
+//! | `shutdown` | DAEMON_SHUTDOWN |
 //! | `tokens` | token files that are made for copies |
 //! | `simulate` | jobs over time with a manual clock |
 
@@ -17,6 +18,7 @@ mod hooks;
 mod live;
 mod one_by_one;
 mod options;
+mod shutdown;
 mod simulate;
 mod spool;
 mod submission;
@@ -24,7 +26,10 @@ mod tokens;
 
 pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};
-pub use live::{RunError, run};
+pub use live::{Ended, Failure, RunError, run};
 pub use one_by_one::{OneByOne, Outcome, Told};
 pub use options::{Options, Until};
-pub use simulate::{PlayError, Point, RoutePoint, RouteTotals, RouterSimulation, Totals, simulate};
+pub use shutdown::STATUS as SHUTDOWN_STATUS;
+pub use simulate::{
+    PlayError, Point, RoutePoint, RouteTotals, RouterSimulation, Totals, WhyWaiting, simulate,
+};
