@@ -71,6 +71,8 @@ impl Comparison<'_> {
     pub fn outcome(&self, side: &Side<'_>, job: &ClassAd) -> Outcome {
         let world = &InMode { world: side.config.world(), strict: side.knobs.strict };
         world.reseed(1);
+        // What is asked beside it has the same chance, too.
+        self.world.reseed(1);
         let mut states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
         let mut chooser = Chooser::new(side.table, side.knobs, None, world);
         let umbrella = match chooser.umbrella_in_order(&states, side.order.iter().copied()) {

@@ -153,7 +153,7 @@ fn the_forms_that_the_book_calls_exact_are_printed_and_the_others_refused() {
         (&["-af", "Owner"], 0),
         (&["-autoformat:jlh", "Owner"], 0),
         (&["-format", "%s", "Owner"], 0),
-        (&["-long", "-attributes", "Owner", "-constraint", "JobStatus == 1", "-limit", "1", "-unsorted"], 0),
+        (&["-long", "-attributes", "Owner", "-constraint", "JobStatus == 1", "-limit", "1"], 0),
         (&["-af", "Owner", "-run"], 0),
         (&[], 1),
         (&["-batch"], 1),

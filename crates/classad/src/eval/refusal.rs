@@ -120,7 +120,7 @@ pub(crate) fn refusal(name: &[u8], count: usize, first: Option<&Value>) -> Optio
     let lower = name.to_ascii_lowercase();
     let is = |known: &&str| known.as_bytes() == lower;
     let shown = String::from_utf8_lossy(name);
-    if let Some((_, least, most)) = ARGUMENTS.iter().find(|(names, ..)| names.iter().any(|name| is(name)))
+    if let Some((_, least, most)) = ARGUMENTS.iter().find(|(names, ..)| names.iter().any(&is))
         && !(*least..=*most).contains(&count)
     {
         let wanted = match (*least, *most) {
