@@ -134,5 +134,5 @@ mod transform_compare;
 mod transform_lint;
 #[cfg(feature = "cli")]
 mod transform_verb;
-mod waiting;
 mod user_maps;
+mod waiting;
