@@ -1,7 +1,7 @@
 //! The ClassAd language: values, expressions, ads, evaluation, matching, and every form ads are written in.
 //!
 //! Three floors, of which each knows those below it: [`syntax`] (what texts are), [`ad`] and [`read`] (ads, and streams of them),
-//! [`eval`] (what they mean). Below them stand [`text`], [`regex`] and [`Outside`]. The names that matter are here at the top.
+//! [`eval`] (what they mean). Below them stand [`text`], [`regex`], [`UserMaps`] and [`Outside`]. The names that matter are here at the top.
 
 pub mod ad;
 pub mod eval;

@@ -7,8 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Floors from below.
-const FLOORS: [(&str, u32); 7] =
-    [("text", 0), ("regex", 0), ("outside", 0), ("syntax", 1), ("ad", 2), ("read", 3), ("eval", 4)];
+const FLOORS: [(&str, u32); 8] = [
+    ("text", 0),
+    ("regex", 0),
+    ("user_map", 0),
+    ("outside", 0),
+    ("syntax", 1),
+    ("ad", 2),
+    ("read", 3),
+    ("eval", 4),
+];
 
 /// Floors whose modules are told apart.
 const WITH_MODULES: [&str; 3] = ["syntax", "read", "eval"];

@@ -96,7 +96,7 @@ fn summary_of(
     mut out: Vec<u8>,
     program: &Program,
 ) -> anyhow::Result<Status> {
-    let world = configured_world(RealWorld::new(), &config, &mut |_| {});
+    let world = configured_world(RealWorld::new(), config, &mut |_| {});
     match Expr::parse_with(constraint.as_bytes(), Dialect::of(&world)) {
         Ok(expr) => {
             // Of two queues the summary looks into that of the copies.

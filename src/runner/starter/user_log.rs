@@ -256,7 +256,12 @@ impl UserLog {
     pub fn open(&mut self, identity: Option<&Identity>) -> io::Result<()> {
         let logs = [Some(&mut self.own), self.nodes.as_mut()].into_iter().flatten();
         let wanted = logs.filter(|log| log.path != Path::new(NO_LOG));
-        acting_as(identity, || wanted.fold(Ok(()), |opened, log| opened.and(log.open())))?
+        let open_all = || {
+            // One that cannot be opened does not keep the other from being opened.
+            let results: Vec<io::Result<()>> = wanted.map(|log| log.open()).collect();
+            results.into_iter().collect()
+        };
+        acting_as(identity, open_all)?
     }
 
     /// Returns the path of the job's own log.
