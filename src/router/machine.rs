@@ -130,7 +130,7 @@ impl Router {
         handle(self, &mut job, step);
         self.advance(&mut job, step);
         let asks = job.is_asking();
-        // One that has retired is forgotten by the next poll: it is a candidate of the one after.
+        // One that waited for a hook and has retired is forgotten by the next poll: it is a candidate of the one after.
         if !self.is_over(&job, step) {
             self.jobs.insert(key, job);
         }
@@ -230,7 +230,7 @@ impl Router {
                     let route = &self.table.routes[at];
                     let ad = ad.flattened_chain();
                     let routing = Routing::of(route, &ad, world);
-                    let job = RoutedJob::new(id, route.name.clone(), routing, ad);
+                    let job = RoutedJob::new(id, route.name.clone(), routing, ad, self.polls);
                     managed += 1;
                     found.push((key, job));
                 }

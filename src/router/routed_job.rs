@@ -50,12 +50,12 @@ pub enum State {
     Finished,
     /// Management ends.
     Cleanup(Cleanup),
-    /// Over; kept until the queue shows it, which it does by the next poll at the earliest.
+    /// Over; kept until the queue shows it.
     Retired {
         /// Since when, in seconds since the epoch.
         since: i64,
-        /// In which poll.
-        poll: u64,
+        /// The first poll that may forget it.
+        forgotten_at: u64,
     },
 }
 
@@ -152,11 +152,13 @@ pub struct RoutedJob {
     pub state: State,
     /// Whether it may go on.
     pub turn: Turn,
+    /// The poll in which it was chosen.
+    pub chosen_in: u64,
 }
 
 impl RoutedJob {
-    /// A job that was chosen for a route.
-    pub fn new(source_id: JobId, route: BString, routing: Routing, source: ClassAd) -> Self {
+    /// A job that was chosen for a route in a poll.
+    pub fn new(source_id: JobId, route: BString, routing: Routing, source: ClassAd, chosen_in: u64) -> Self {
         RoutedJob {
             source_id,
             route,
@@ -166,6 +168,7 @@ impl RoutedJob {
             copy: None,
             state: State::Unclaimed,
             turn: Turn::Moving,
+            chosen_in,
         }
     }
 

@@ -46,7 +46,11 @@ fn the_smallest_job_that_two_routers_treat_differently_is_shown() {
     let rare = NEW.replace("REQUIREMENTS WantRoute", "REQUIREMENTS WantRoute && Rare =!= 12345");
     let (status, out) = compared(OLD, &rare, &["--ads", "jobs.ads", "--generate", "0"]);
     assert_eq!(status, 1, "{out}");
-    assert!(out.contains("Rare = 12345") && out.contains("  not routed\n"), "{out}");
+    assert!(
+        out.contains("Rare = 12345")
+            && out.contains("  not routed: Rare isnt 12345 is not true in route Far_Away\n"),
+        "{out}"
+    );
     let (status, out) = compared(OLD, &NEW.replace("MaxJobs = 7", "MaxJobs = 8"), &[]);
     assert_eq!(status, 1);
     assert!(out.contains("\nroute Far Away: MaxJobs 7 and 8\n"), "{out}");

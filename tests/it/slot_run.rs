@@ -171,7 +171,9 @@ fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
             .hook("bad", text)
             .job("1", JOB);
         let run = point.run();
-        assert_eq!(run.status, Some(0), "{name}: {}", run.stderr);
+        // Of a hook that cannot be called nobody knows whether it would have had work.
+        let status = i32::from(name == "no interpreter");
+        assert_eq!(run.status, Some(status), "{name}: {}", run.stderr);
         assert!(run.stderr.contains(said), "{name}: '{said}' is not in\n{}", run.stderr);
         assert_eq!(run.count(&[("event", "job"), ("slot", "slot1"), ("verdict", "succeeded")]), 1, "{name}");
     }

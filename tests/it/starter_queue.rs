@@ -150,7 +150,9 @@ fn the_exit_hook_is_called_with_hold_or_remove_where_a_policy_of_the_queue_ends_
             let place = queue().noting().knob("PERIODIC_EXPR_INTERVAL = 1").option(&["--quirks", quirks]);
             let ran = run(&place, "exec sleep 600", policy);
             let word = if quirks == "none" { word } else { "evict" };
-            assert!(ran.calls.ends_with(&format!("exit {word}\n")), "{policy}: {}\n{}", ran.calls, ran.told);
+            // The end may be asked for while the prepare hook runs, which then writes its line later.
+            let is_called = ran.calls.lines().any(|line| line == format!("exit {word}"));
+            assert!(is_called, "{policy}: {}\n{}", ran.calls, ran.told);
             assert!(ran.has(left), "{policy}: {}\n{}", ran.ad, ran.told);
             let told = ran.told.contains("JOB_EXIT gets `evict` for condor_hold and condor_rm");
             assert_eq!(told, word != "evict", "{policy}: {}", ran.told);

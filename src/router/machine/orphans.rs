@@ -38,7 +38,7 @@ impl Router {
                 continue;
             };
             let routing = if copy.contains("SUBMIT_Iwd") { Routing::Spooled } else { Routing::Copied };
-            let mut job = RoutedJob::new(source_id, route, routing, source.flattened_chain());
+            let mut job = RoutedJob::new(source_id, route, routing, source.flattened_chain(), self.polls);
             job.state = State::Submitted { answer: ClassAd::new() };
             job.copy = Some(RoutedCopy { id, shown: Shown::Seen, running: false });
             job.copy_ad = copy.flattened_chain();

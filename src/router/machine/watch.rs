@@ -13,7 +13,7 @@ use crate::job::{JobId, JobStatus};
 use crate::quirks::Quirk;
 use crate::router::RoutedJob;
 use crate::router::mirror::{Extra, Look, SourceEvent, is_hold_copied, mirror};
-use crate::router::routed_job::{Outcome, RoutedCopy, Routing, Shown, State};
+use crate::router::routed_job::{Outcome, RoutedCopy, Routing, Shown, State, Turn};
 use crate::user_log::Body;
 
 impl Router {
@@ -172,16 +172,18 @@ impl Router {
             }
         }
         step.log(job, "Cleaned up and removed routed job.");
-        job.state = State::Retired { since: step.now, poll: self.polls };
+        // A router looks for candidates before it forgets retired jobs, and its copy of the queue is a poll old: others get
+        // the room of a job first. One that fails in the poll that has chosen it was never seen as claimed there.
+        let is_unseen = job.chosen_in == self.polls && job.turn == Turn::Moving;
+        let forgotten_at = if is_unseen { self.polls } else { self.polls + 1 };
+        job.state = State::Retired { since: step.now, forgotten_at };
         job.rest();
     }
 
     /// Whether a job is retired and need not be remembered any more.
     pub(super) fn is_over(&self, job: &RoutedJob, step: &Step<'_>) -> bool {
-        let State::Retired { since, poll } = job.state else { return false };
-        // A router looks for candidates before it forgets retired jobs, and its copy of the queue is a poll old: others get
-        // the room of this one first.
-        if poll == self.polls {
+        let State::Retired { since, forgotten_at } = job.state else { return false };
+        if self.polls < forgotten_at {
             return false;
         }
         let source = step.around.queue.job(job.source_id).is_none_or(|ad| {
