@@ -28,6 +28,9 @@ use super::{ATTEMPTS, Options, Outcome, Result, play, processes, recorded};
 use case::{Case, Family};
 use layout::Fixture;
 
+/// Groups that track jobs are the machine's: which is free shows in a case, so only one at a time uses any.
+static TRACKING_GROUPS: Mutex<()> = Mutex::new(());
+
 /// Whether a directory holds such a scenario.
 pub fn is_family(directory: &Path) -> bool {
     let by_hand = directory.join("cases.jsonl").is_file() && !directory.join("timeline.txt").exists();
@@ -68,6 +71,8 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
                         options.keep || pool::is_one(directory) || list.reason(subject, &case.name).is_some();
                     let mut best: Option<(Result<Option<Kept>>, Findings<'_>)> = None;
                     let mut played = 0;
+                    let tracks = case.config.windows(12).any(|window| window == b"TRACKING_GID");
+                    let _own_groups = tracks.then(|| TRACKING_GROUPS.lock());
                     // A case is small: what differs by the moment is played again by itself.
                     while played < if once { 1 } else { ATTEMPTS } {
                         played += 1;

@@ -220,6 +220,9 @@ fn as_recorder(attributes: &mut Attributes) {
         (number("ClockMin"), number("ClockDay"), number("MyCurrentTime"))
     {
         let offset = i64::from(RealWorld::new().zone(now).offset) / 60;
+        // A cron job may publish another time of day, which is the same everywhere.
+        let is_local = ((now / 60 + offset).rem_euclid(MINUTES_OF_DAY) - minute).abs() <= 1;
+        let offset = if is_local { offset } else { 0 };
         let minutes = (day * MINUTES_OF_DAY + minute - offset).rem_euclid(7 * MINUTES_OF_DAY);
         attributes.insert("ClockMin".to_owned(), (minutes % MINUTES_OF_DAY).to_string());
         attributes.insert("ClockDay".to_owned(), (minutes / MINUTES_OF_DAY).to_string());
