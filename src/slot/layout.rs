@@ -85,7 +85,7 @@ pub struct Volume {
 pub struct Volumes {
     /// That of EXECUTE.
     pub shared: Volume,
-    /// Those of SLOT<N>_EXECUTE, by the number of the slot.
+    /// Those of `SLOT<N>_EXECUTE`, by the number of the slot.
     pub own: BTreeMap<u32, Volume>,
 }
 

@@ -27,7 +27,7 @@ pub fn surroundings_of(config: &Config, world: &dyn World) -> Surroundings {
     Surroundings { own_volumes, ..surroundings(&address, execute.as_deref()) }
 }
 
-/// The volumes of SLOT<N>_EXECUTE, by the number of the slot.
+/// The volumes of `SLOT<N>_EXECUTE`, by the number of the slot.
 fn own_volumes(config: &Config, world: &dyn World) -> BTreeMap<u32, Volume> {
     let view = config.view(world);
     let volume = |name: &BStr| {

@@ -26,7 +26,7 @@ pub struct Surroundings {
     pub disk_total: i64,
     /// What names that file system: its device number.
     pub volume: String,
-    /// The file systems of SLOT<N>_EXECUTE, by the number of the slot.
+    /// The file systems of `SLOT<N>_EXECUTE`, by the number of the slot.
     pub own_volumes: BTreeMap<u32, Volume>,
     /// Whether it stands on a disk that turns; nothing when that cannot be told.
     pub rotational: Option<bool>,
