@@ -343,11 +343,11 @@ fn memory_policy(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Findin
     let is_it = caseless::eq(bare_name(&entry.name), b"CGROUP_MEMORY_LIMIT_POLICY");
     let Ok(Some(setting)) = subject.view.string(&entry.name.to_str_lossy()) else { return };
     let word = setting.value.trim().as_bstr();
-    if !is_it || word.is_empty() || ["hard", "custom", "none"].iter().any(|known| word == known) {
+    if !is_it || word.is_empty() || ["hard", "soft", "custom", "none"].iter().any(|known| word == known) {
         return;
     }
     let message = format!("{}: '{word}' means no limit of memory", entry.name);
-    let fix = "the words are hard, custom and none";
+    let fix = "the words are hard, soft, custom and none";
     let place = (0, entry.current.raw.len());
     findings.push(subject.finding("bad-value", &entry.current, Some(place), message, Some(fix.to_owned())));
 }
