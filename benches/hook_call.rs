@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use htc_hooks::hook::HookType;
+use htc_hooks::hook_testing::{Case, call};
 use htc_hooks::os::Reactor;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::runner::hook_call::HookCall;
 use htc_hooks::runner::hook_environment::HookEnvironment;
-use htc_hooks::runner::hook_test::{Case, call};
 
 fn main() {
     divan::main();

@@ -252,7 +252,8 @@ const SPELT: &str = "startd,isnt,smal,reques,periode,weigth,requirments,atmost,s
 
 #[test]
 fn book_and_manuals_are_spelt_right() {
-    let texts = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "docs", "man", "crates/classad/README.md"];
+    let texts =
+        ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "docs", "man", "crates/htc-classad/README.md"];
     let checked = Command::new("codespell")
         .args(["--skip=*.svg,*.json", "--quiet-level=3", "--ignore-words-list", SPELT])
         .args(texts)

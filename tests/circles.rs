@@ -12,7 +12,7 @@ type Module = Vec<String>;
 
 /// Circles that are the nature of what they do, each with why.
 const NATURAL: &[(&[&str], &str)] = &[(
-    &["config/expand", "config/functions"],
+    &["expand", "functions"],
     "a macro's function stands in a text that is expanded, and expands the texts in its brackets",
 )];
 
@@ -228,7 +228,7 @@ fn circles(sources: &Sources) -> Vec<(Vec<String>, String)> {
 
 fn unexplained(root: &str) -> Vec<String> {
     let sources = Sources::below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(root));
-    assert!(sources.code.len() > 50, "the sources were not found");
+    assert!(!sources.code.is_empty(), "no sources in {root}");
     let found = circles(&sources).into_iter();
     let found = found.filter(|(circle, _)| !NATURAL.iter().any(|(natural, _)| natural == circle));
     found.map(|(circle, arrows)| format!("{} files: {}{arrows}", circle.len(), circle.join(" "))).collect()
@@ -236,7 +236,11 @@ fn unexplained(root: &str) -> Vec<String> {
 
 #[test]
 fn files_import_each_other_in_no_circle() {
-    let found = [unexplained("src"), unexplained("crates/classad/src")].concat();
+    let crates = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).unwrap();
+    let crates = crates.map(|entry| format!("crates/{}/src", entry.unwrap().file_name().to_str().unwrap()));
+    let roots: Vec<String> = crates.chain(["src".to_owned()]).collect();
+    assert!(roots.len() > 12, "{roots:?}");
+    let found: Vec<String> = roots.iter().flat_map(|root| unexplained(root)).collect();
     assert!(found.is_empty(), "{} circles\n{}", found.len(), found.join("\n"));
 }
 

@@ -21,7 +21,7 @@ const WORDS: [&str; 2] = ["JOB_ROUTER", "NAMED_CHROOT"];
 /// Names that the code reads of ads only, and that are parameters by chance.
 const OF_ADS: [&str; 1] = ["Requirements"];
 
-/// A file of our own code without its tests, and where it lies below `src`.
+/// A file of our own code without its tests, and its name: crate and place in it, `slot/drain.rs`; `cli/...` for the programs.
 struct Source {
     path: String,
     literals: Vec<String>,
@@ -30,15 +30,31 @@ struct Source {
 
 /// The sources below a directory, but those that only tell of names: lint, descriptions, the table itself.
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    let mut directories = vec![root.clone()];
+    let mut directories = vec![root.join("src")];
+    directories
+        .extend(fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src")));
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            let only_tells =
-                ["config/lint", "runner/config_lint", "config/descriptions", "cli/config_dump", "honoured"];
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+            let name = match name.strip_prefix("crates/htc-").and_then(|name| name.split_once("/src/")) {
+                Some((of, inside)) => format!("{of}/{inside}"),
+                None => name.trim_start_matches("src/").to_owned(),
+            };
+            // Shadows have rooms of their own.
+            let name =
+                name.strip_prefix("starter/shadow").map_or(name.clone(), |inside| format!("shadow{inside}"));
+            let only_tells = [
+                "lint/config",
+                "lint/daemons",
+                "hook/job_ad",
+                "config/descriptions",
+                "cli/config_dump",
+                "config/honoured",
+                "classad/",
+            ];
             if only_tells.iter().any(|room| name.starts_with(room)) {
                 continue;
             }
@@ -131,12 +147,14 @@ fn is_family(row: &Row) -> bool {
 
 /// The names of the reference: its table, the defaults of subsystems, and what its daemons read beside them.
 fn reference() -> BTreeSet<String> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/htc-config/src/data");
     let names = |file: &str| {
         let text = fs::read_to_string(data.join(file)).unwrap();
         text.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let all = ["defaults.tsv", "subsystem-defaults.tsv", "other-names.txt"].map(names).concat();
+    let all = ["defaults.tsv", "subsystem-defaults.tsv", "../../../htc-lint/src/data/other-names.txt"]
+        .map(names)
+        .concat();
     all.iter().map(|name| name.rsplit('.').next().unwrap().to_ascii_uppercase()).collect()
 }
 
@@ -182,6 +200,9 @@ fn what_is_read_of_the_configuration_is_honoured() {
         "slot/",
         "starter/",
         "runner/",
+        "simulate/",
+        "hook-testing/",
+        "lint/doctor/",
         "router/",
         "hook/",
         "cli/slot_run",
@@ -232,7 +253,9 @@ fn what_starters_and_slots_read_of_a_job_is_honoured_or_refused() {
     }
     assert!(seen > 20, "{seen}");
     // What several rooms share.
-    let shared = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/job/attr.rs")).unwrap();
+    let shared =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/htc-base/src/job/attr.rs"))
+            .unwrap();
     let mut without = Vec::new();
     for name in
         shared.lines().filter_map(|line| line.split_once(" = \"")?.1.split_once('"').map(|(name, _)| name))

@@ -1,62 +1,46 @@
-//! The rules of the house, read off the sources: who may import whom, who may print, where unsafe code stands.
+//! The rules of the house that Cargo cannot express, read off the sources: who may print, who meets the outside, where unsafe
+//! code stands; and who depends on what, as Cargo says it.
 //! `ARCHITECTURE.md` states them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// Rooms and their height. A room imports only rooms below it; equal heights do not import one another.
-const ROOMS: &[(&str, u32)] = &[
-    // A crate of its own, which knows nothing of the others.
-    ("classad", 0),
-    ("text", 1),
-    ("process", 1),
-    ("time", 1),
-    ("quirks", 1),
-    // A table of text, looked up by the tools of `text`.
-    ("honoured", 5),
-    // The trait for everything outside speaks of exits and of time.
-    ("world", 5),
-    ("os", 10),
-    ("config", 20),
-    ("job", 20),
-    ("transform", 30),
-    ("hook", 30),
-    ("queue", 30),
-    ("user_log", 30),
-    ("journal", 30),
-    ("transfer", 30),
-    // The parameters are asked as hooks are.
-    ("user_policy", 35),
-    // Plain data in, markup out.
-    ("picture", 40),
-    ("router", 40),
-    ("slot", 40),
-    ("starter", 40),
-    ("shadow", 40),
-    ("runner", 50),
-    ("cli", 60),
+/// Where the outside may be met: the kernel's crate, what carries out what machines ask for, and what stands above it.
+const OUTSIDERS: &[&str] = &[
+    "crates/htc-classad/src/outside.rs",
+    "crates/htc-os/",
+    "crates/htc-runner/",
+    "crates/htc-lint/src/daemons/",
+    "crates/htc-lint/src/doctor/",
+    "crates/htc-simulate/src/",
+    "crates/htc-hook-testing/",
+    "crates/htc-testing/",
+    "src/cli/",
 ];
+
+/// Crates that may know the system, and what of it no other may depend on.
+const KNOW_THE_SYSTEM: &[&str] =
+    &["htc-os", "htc-runner", "htc-lint", "htc-simulate", "htc-hook-testing", "htc-testing", "htc-hooks"];
+const OF_THE_SYSTEM: &[&str] = &["nix", "libc", "signal-hook", "clap", "toml"];
 
 const UNSAFE_FILES: &[&str] = &[
-    "src/os/child.rs",
-    "src/os/namespace.rs",
-    "src/os/standard.rs",
-    "src/os/thread_ids.rs",
-    "src/os/wake_on_lan.rs",
-    "crates/classad/src/regex.rs",
+    "crates/htc-os/src/child.rs",
+    "crates/htc-os/src/namespace.rs",
+    "crates/htc-os/src/standard.rs",
+    "crates/htc-os/src/thread_ids.rs",
+    "crates/htc-os/src/wake_on_lan.rs",
+    "crates/htc-classad/src/regex.rs",
 ];
 
-/// The one file of the ClassAd crate that meets the outside.
-const CLASSAD_OUTSIDE: &str = "crates/classad/src/outside.rs";
-
-/// What only the rooms that meet the outside may name: `os`, `runner`, `cli`.
+/// What only those may name.
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "process::Command", "SystemTime::now", "Instant::now", "env::var", "thread::"];
 
 /// The one file that writes to standard output, and knows what becomes of a program whose reader has gone.
 const STDOUT: &str = "src/cli/common/stdout.rs";
 
-/// What changes the whole process under the feet of its other threads: only `os` may name it, for programs that begin.
+/// What changes the whole process under the feet of its other threads: only `htc-os` may name it, for programs that begin.
 const WHOLE_PROCESS: &[&str] =
     &["stat::umask", "libc::umask", "set_current_dir", "env::set_var", "env::remove_var"];
 
@@ -73,10 +57,6 @@ const PROGRAM_ONLY: &[&str] = &[
     "anyhow::",
     "clap::",
 ];
-
-fn height(room: &str) -> Option<u32> {
-    ROOMS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height)
-}
 
 /// The code of a source without comments and string contents, line by line; `None` for lines of test modules.
 fn code_lines(source: &str) -> Vec<Option<String>> {
@@ -169,31 +149,18 @@ fn ends_in_word(code: &str) -> bool {
         .is_some_and(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Rooms named as `crate::ROOM`, also within `crate::{a, b}`, in code.
-fn rooms_named(code: &str) -> Vec<String> {
-    let word =
-        |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
-    let mut rooms = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        if let Some(list) = rest.strip_prefix('{') {
-            let list = list.split('}').next().unwrap_or_default();
-            rooms.extend(list.split(',').map(|item| word(item.trim())));
-        } else {
-            rooms.push(word(rest));
-        }
-    }
-    rooms
-}
-
 /// Whether code has the word `unsafe` where it may not.
 fn is_unsafe(path: &str, code: &str) -> bool {
     let mut words = code.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     words.any(|word| word == "unsafe") && !UNSAFE_FILES.contains(&path)
 }
 
-/// Everything wrong with one source file of the ClassAd crate: it prints nothing, knows no system and none of its users.
-fn crate_violations(path: &str, source: &str) -> Vec<String> {
+/// Everything wrong with one source file.
+fn violations(path: &str, source: &str) -> Vec<String> {
+    if path == "src/lib.rs" || path.starts_with("src/bin/") {
+        return Vec::new();
+    }
+    let is_below = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
     let mut found = Vec::new();
     for (number, code) in code_lines(source).iter().enumerate() {
         let Some(code) = code else { continue };
@@ -201,69 +168,24 @@ fn crate_violations(path: &str, source: &str) -> Vec<String> {
         if is_unsafe(path, code) {
             say("unsafe code".to_owned());
         }
-        for name in PROGRAM_ONLY.iter().chain(&["htc_hooks", "nix::"]).filter(|name| code.contains(**name)) {
-            say(format!("the crate may not name '{name}'"));
-        }
-        for name in OUTSIDE.iter().filter(|name| path != CLASSAD_OUTSIDE && code.contains(**name)) {
-            say(format!("'{name}' goes round Outside"));
-        }
-    }
-    found
-}
-
-/// Everything wrong with one source file of the library.
-fn violations(path: &str, source: &str) -> Vec<String> {
-    if path.starts_with("crates/classad/") {
-        return crate_violations(path, source);
-    }
-    let inside = path.strip_prefix("src/").unwrap_or(path);
-    let room = inside.split(['/', '.']).next().unwrap_or_default();
-    if matches!(room, "lib" | "bin") {
-        return Vec::new();
-    }
-    let Some(own) = height(room) else {
-        return vec![format!("{path}: room '{room}' is not in the table of layers")];
-    };
-    let lines = code_lines(source);
-    let mut found = Vec::new();
-    let mut say = |line: usize, what: String| found.push(format!("{path}:{}: {what}", line + 1));
-    for (number, code) in lines.iter().enumerate() {
-        let Some(code) = code else { continue };
-        for other in rooms_named(code).iter().filter(|other| *other != room) {
-            match height(other) {
-                None => {}
-                Some(height) if height >= own => say(number, format!("'{room}' may not import '{other}'")),
-                Some(_) if other == "os" && own < 50 => say(number, format!("'{room}' may not import 'os'")),
-                Some(_) => {}
-            }
-        }
-        // `super::super::` out of the room would go round the rule.
-        let depth = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
-        if code.contains(&"super::".repeat(depth)) {
-            say(number, "'super' leads out of the room; use 'crate::'".to_owned());
-        }
-        if is_unsafe(path, code) {
-            say(number, "unsafe code".to_owned());
-        }
         if code.trim() == "use super::*;" && !path.ends_with("/tests.rs") {
-            say(number, "'use super::*' hides what is used; name it".to_owned());
+            say("'use super::*' hides what is used; name it".to_owned());
         }
-        if let Some(name) = WHOLE_PROCESS.iter().find(|name| room != "os" && code.contains(**name)) {
-            say(number, format!("'{name}' changes the whole process"));
+        let named = |names: &'static [&'static str]| names.iter().filter(|name| code.contains(**name));
+        if let Some(name) = named(WHOLE_PROCESS).next().filter(|_| !is_below(&["crates/htc-os/"])) {
+            say(format!("'{name}' changes the whole process"));
         }
-        if let Some(name) = PROGRAM_ONLY.iter().find(|name| room != "cli" && code.contains(**name)) {
-            say(number, format!("only 'cli' may name '{name}'"));
+        if let Some(name) = named(PROGRAM_ONLY).next().filter(|_| !is_below(&["src/cli/"])) {
+            say(format!("only 'cli' may name '{name}'"));
         }
         // Whether it is a terminal, and which descriptor it is, may be asked of it.
         let writes = code.replace("io::stdout().is_terminal", "").replace("io::stdout().as_fd", "");
         let writes = writes.replace("is_terminal(&std::io::stdout())", "");
-        if room == "cli" && path != STDOUT && writes.contains("io::stdout") {
-            say(number, "standard output is written through common::stdout alone".to_owned());
+        if is_below(&["src/cli/"]) && path != STDOUT && writes.contains("io::stdout") {
+            say("standard output is written through common::stdout alone".to_owned());
         }
-        if !matches!(room, "os" | "runner" | "cli") {
-            for name in OUTSIDE.iter().filter(|name| code.contains(**name)) {
-                say(number, format!("'{name}' goes round the World"));
-            }
+        for name in named(OUTSIDE).filter(|_| !is_below(OUTSIDERS)) {
+            say(format!("'{name}' goes round the World"));
         }
     }
     found
@@ -293,10 +215,11 @@ fn files_below(directory: &Path, files: &mut Vec<PathBuf>) {
 fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
     files_below(&root().join("src"), &mut files);
-    files_below(&root().join("crates/classad/src"), &mut files);
+    files_below(&root().join("crates"), &mut files);
     let mut sources: Vec<_> = files
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter(|path| path.strip_prefix(root()).is_ok_and(|path| path.iter().any(|part| part == "src")))
         .filter_map(|path| {
             let name = path.strip_prefix(root()).ok()?.to_string_lossy().into_owned();
             Some((name, fs::read_to_string(&path).ok()?))
@@ -354,47 +277,80 @@ fn nothing_committed_names_the_place_it_was_written_in() {
 #[test]
 fn the_rules_notice_what_they_forbid() {
     for (path, code) in [
-        ("src/slot/a.rs", "use crate::os::child;"),
-        ("src/slot/a.rs", "use crate::{text, starter};"),
-        ("src/slot/a.rs", "let x = crate::runner::events::Event;"),
-        ("src/slot/a.rs", "use super::super::starter;"),
-        ("src/text/a.rs", "let x = std::time::SystemTime::now();"),
-        ("src/os/a.rs", "unsafe { f() }"),
-        ("src/os/a.rs", "use super::*;"),
-        ("src/os/a.rs", "println!(\"\");"),
-        ("src/runner/a.rs", "use anyhow::Result;"),
-        ("src/runner/a.rs", "nix::sys::stat::umask(mask);"),
-        ("src/unheard/a.rs", ""),
-        ("crates/classad/src/a.rs", "use htc_hooks::text;"),
-        ("crates/classad/src/a.rs", "let x = std::time::SystemTime::now();"),
-        ("crates/classad/src/a.rs", "unsafe { f() }"),
+        ("crates/htc-base/src/a.rs", "let x = std::time::SystemTime::now();"),
+        ("crates/htc-lint/src/config/a.rs", "let x = std::fs::read(path);"),
+        ("crates/htc-os/src/b.rs", "unsafe { f() }"),
+        ("crates/htc-os/src/a.rs", "use super::*;"),
+        ("crates/htc-os/src/a.rs", "println!(\"\");"),
+        ("crates/htc-runner/src/a.rs", "use anyhow::Result;"),
+        ("crates/htc-runner/src/a.rs", "nix::sys::stat::umask(mask);"),
+        ("crates/htc-classad/src/a.rs", "let x = std::time::SystemTime::now();"),
+        ("crates/htc-classad/src/a.rs", "unsafe { f() }"),
     ] {
         assert_eq!(violations(path, code).len(), 1, "{path} {code}");
     }
     for (path, code) in [
         (
-            "src/slot/a.rs",
-            "// use crate::os;\n/* unsafe */ let s = \"println!\"; let r = r#\"crate::os \"x\" \"#;",
+            "crates/htc-slot/src/a.rs",
+            "// std::fs\n/* unsafe */ let s = \"println!\"; let r = r#\"std::fs \"x\" \"#;",
         ),
-        ("src/slot/a.rs", "use crate::config::View; use crate::hook::reply;"),
-        ("src/slot/a.rs", "use super::state; let c = '\"'; let d = \"crate::os\";"),
-        ("src/os/child.rs", "unsafe { f() }"),
-        ("src/cli/a.rs", "println!(\"\"); use anyhow::Result; use crate::os::Reactor;"),
-        ("src/slot/a.rs", "fn f() {}\n#[cfg(test)]\nmod tests { use crate::os::RealWorld; }"),
+        ("crates/htc-slot/src/a.rs", "use super::state; let c = '\"'; let d = \"std::fs\";"),
+        ("crates/htc-os/src/child.rs", "unsafe { f() }"),
+        ("crates/htc-lint/src/doctor/a.rs", "let x = std::fs::read(path);"),
+        ("src/cli/a.rs", "println!(\"\"); use anyhow::Result; let x = std::fs::read(path);"),
+        ("crates/htc-slot/src/a.rs", "fn f() {}\n#[cfg(test)]\nmod tests { use std::fs; }"),
     ] {
         assert_eq!(violations(path, code), Vec::<String>::new());
     }
+}
+
+/// Crates that know nothing of the system depend on none that does, and on nothing that asks it.
+#[test]
+fn machines_and_languages_depend_on_nothing_of_the_system() {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output();
+    let output = match metadata {
+        // The account that runs the tests need not be the one that cargo belongs to.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            println!("skipped: this account cannot run {}", env!("CARGO"));
+            return;
+        }
+        output => output.expect("cargo"),
+    };
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("what cargo says");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert!(packages.len() > 12, "{} packages", packages.len());
+    let mut wrong = Vec::new();
+    for package in packages {
+        let name = text(&package["name"]);
+        if KNOW_THE_SYSTEM.contains(&name.as_str()) {
+            continue;
+        }
+        // What only tests need has a kind.
+        let needed =
+            package["dependencies"].as_array().into_iter().flatten().filter(|need| need["kind"].is_null());
+        for need in needed.map(|need| text(&need["name"])) {
+            if OF_THE_SYSTEM.contains(&need.as_str()) || KNOW_THE_SYSTEM.contains(&need.as_str()) {
+                wrong.push(format!("{name} depends on {need}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn what_differs_from_the_manual_has_a_name() {
     let mut files = Vec::new();
     files_below(&root().join("src"), &mut files);
+    files_below(&root().join("crates"), &mut files);
     let mut bare = Vec::new();
     // The programs hand the option on; the table asks for it once.
     let allowed = |path: &Path| {
         let path = path.strip_prefix(root()).unwrap_or(path);
-        path.starts_with("src/cli") || path.ends_with("src/quirks.rs")
+        path.starts_with("src/cli") || path.ends_with("crates/htc-base/src/quirks.rs")
     };
     for path in files.iter().filter(|path| !allowed(path)) {
         let source = fs::read_to_string(path).expect("a source");
@@ -411,7 +367,7 @@ fn what_differs_from_the_manual_has_a_name() {
 
 #[test]
 fn every_quirk_is_decided_somewhere() {
-    let table = fs::read_to_string(root().join("src/quirks.rs")).expect("the table");
+    let table = fs::read_to_string(root().join("crates/htc-base/src/quirks.rs")).expect("the table");
     let variants: Vec<&str> = table
         .lines()
         .filter_map(|line| line.strip_prefix("    ")?.split_once(", \""))
@@ -421,9 +377,10 @@ fn every_quirk_is_decided_somewhere() {
     assert!(variants.len() > 60, "the table is not where it was: {variants:?}");
     let mut files = Vec::new();
     files_below(&root().join("src"), &mut files);
+    files_below(&root().join("crates"), &mut files);
     let code: String = files
         .iter()
-        .filter(|path| !path.ends_with("src/quirks.rs"))
+        .filter(|path| !path.ends_with("crates/htc-base/src/quirks.rs"))
         .map(|path| fs::read_to_string(path).expect("a source"))
         .collect();
     let unused: Vec<&&str> =
@@ -446,8 +403,9 @@ const SEVERAL_DECISIONS: [(&str, usize, &str); 7] = [
 fn every_quirk_is_decided_in_one_place() {
     let mut files = Vec::new();
     files_below(&root().join("src"), &mut files);
+    files_below(&root().join("crates"), &mut files);
     let mut asked = std::collections::BTreeMap::<String, usize>::new();
-    for path in files.iter().filter(|path| !path.ends_with("src/quirks.rs")) {
+    for path in files.iter().filter(|path| !path.ends_with("crates/htc-base/src/quirks.rs")) {
         let source = fs::read_to_string(path).expect("a source");
         for line in code_lines(&source).into_iter().flatten() {
             for (at, found) in line.match_indices("Quirk::") {
@@ -468,6 +426,6 @@ fn every_quirk_is_decided_in_one_place() {
     assert_eq!(
         several, known,
         "a quirk is decided once: who else does, tells or lists what follows is handed the outcome \
-         (Quirks::decide, src/quirks.rs)"
+         (Quirks::decide, crates/htc-base/src/quirks.rs)"
     );
 }

@@ -25,11 +25,20 @@ fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
 
 /// The one source file in which one of the texts begins a line.
 fn source_of(texts: &[&str]) -> String {
+    source_with(texts, "")
+}
+
+/// The one of them that has a word as well.
+fn source_with(texts: &[&str], word: &str) -> String {
     let mut found = Vec::new();
     files(&root().join("src"), "rs", &mut found);
+    files(&root().join("crates"), "rs", &mut found);
     let mut sources = found.iter().map(|path| fs::read_to_string(path).unwrap());
     sources
-        .find(|source| source.lines().any(|line| texts.iter().any(|text| line.starts_with(text))))
+        .find(|source| {
+            source.contains(word)
+                && source.lines().any(|line| texts.iter().any(|text| line.starts_with(text)))
+        })
         .unwrap_or_else(|| panic!("no {texts:?}"))
 }
 
@@ -79,7 +88,7 @@ fn table(marker: &str) -> String {
         "keys" => {
             text += "| key | meaning |\n|---|---|\n";
             let item = format!("pub struct {name} {{");
-            for (key, meaning) in members(&source_of(&[&item]), &item) {
+            for (key, meaning) in members(&source_with(&[&item], "Deserialize"), &item) {
                 text += &format!("| `{key}` | {} |\n", cell(&meaning));
             }
         }
@@ -158,7 +167,7 @@ fn reference_pages_have_the_tables_of_the_code() {
 #[test]
 fn every_rule_of_lint_is_explained() {
     let mut sources = Vec::new();
-    files(&root().join("src/config/lint"), "rs", &mut sources);
+    files(&root().join("crates/htc-lint/src/config"), "rs", &mut sources);
     let page = fs::read_to_string(root().join("docs/reference/lint.md")).unwrap();
     let explained: BTreeSet<&str> =
         page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();

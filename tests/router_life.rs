@@ -11,8 +11,9 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{Knobs, Reading, RouteTable, Router};
 use htc_hooks::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
-use htc_hooks::runner::router::{Options, Point, RouterSimulation, Until, run, simulate};
-use htc_hooks::runner::simulate::{Files, LeftOut, Scenario, Workload};
+use htc_hooks::runner::router::{Options, Until, run};
+use htc_hooks::simulate::router::{Point, RouterSimulation, simulate};
+use htc_hooks::simulate::{Files, LeftOut, Scenario, Workload};
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
 

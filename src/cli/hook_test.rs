@@ -30,7 +30,7 @@ use self::options::{One, Shared};
 use super::common::{Problem, Program, Session, Status, command};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
-use crate::runner::hook_test::known_words;
+use crate::hook_testing::known_words;
 
 const NAME: &str = "htc-hook-test";
 

@@ -327,7 +327,7 @@ pub(super) fn json_line(ad: &ClassAd) -> Vec<u8> {
 }
 
 /// A finding of the linter as a message with its place.
-pub(super) fn finding(finding: &crate::transform::lint::Finding, status: Status) -> anyhow::Error {
+pub(super) fn finding(finding: &crate::lint::transforms::Finding, status: Status) -> anyhow::Error {
     let span = finding.line.span(finding.at.0, finding.at.1);
     let source = &finding.line.source;
     let problem = CliProblem::new(status, finding.message.clone());

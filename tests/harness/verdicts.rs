@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use htc_hooks::classad::is_private;
 use htc_hooks::hook::HookType;
+use htc_hooks::hook_testing::record::{Record, read_all};
+use htc_hooks::hook_testing::{replay, verdict};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::hook_test::record::{Record, read_all};
-use htc_hooks::runner::hook_test::{replay, verdict};
 
 /// One line of `verdicts.jsonl`.
 #[derive(Debug, Deserialize)]

@@ -6,7 +6,7 @@ use super::point::Point;
 
 /// The table of `runner::events`: the keys of each kind of event.
 fn table() -> BTreeMap<String, Vec<String>> {
-    let text = include_str!("../../src/runner/events.rs");
+    let text = include_str!("../../crates/htc-runner/src/events.rs");
     let mut kinds = BTreeMap::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("//! | `")) {
         let (names, rest) = line.split_once(" | ").unwrap();

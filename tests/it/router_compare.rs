@@ -8,10 +8,10 @@ use htc_hooks::classad::ClassAd;
 use htc_hooks::config::{Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::router::compare::{Comparison, Side};
 use htc_hooks::router::{Knobs, Reading, RouteTable};
 use htc_hooks::time::Now;
-use htc_hooks::transform::cover::Random;
+use htc_hooks::why::cover::Random;
+use htc_hooks::why::routers::{Comparison, Side};
 
 /// Status, standard output and standard error of the program in a directory with these files.
 fn called(words: &[&str], files: &[(&str, &str)]) -> (i32, String, String) {

@@ -1,10 +1,10 @@
 //! Suites of hook tests without the program: cases go in, what came of each comes out.
 
+use htc_hooks::hook_testing::{SuiteSettings, suite_run};
+use htc_hooks::hook_testing::{suite, update};
 use htc_hooks::os::Reactor;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::runner::hook_environment::ConfigChoice;
-use htc_hooks::runner::hook_test::{SuiteSettings, suite_run};
-use htc_hooks::runner::hook_test::{suite, update};
 
 use crate::children::{LONG, write_executable};
 use crate::sandbox::Sandbox;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use htc_hooks::hook::HookType;
 use htc_hooks::hook::path_check;
+use htc_hooks::hook_testing::{Around, Case, Ending, Outcome, Place, Verdict, call, verdict};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::runner::hook_call::{Complaints, HookCall};
 use htc_hooks::runner::hook_environment::HookEnvironment;
-use htc_hooks::runner::hook_test::{Around, Case, Ending, Outcome, Place, Verdict, call, verdict};
 use htc_hooks::starter::Settings;
 use htc_hooks::world::World;
 

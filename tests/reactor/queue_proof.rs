@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use htc_hooks::config::LoadOptions;
+use htc_hooks::hook_testing::PATIENCE;
+use htc_hooks::hook_testing::queue::{Proof, QueueError, QueueTest, Round};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::runner::hook_environment::ConfigChoice;
-use htc_hooks::runner::hook_test::PATIENCE;
-use htc_hooks::runner::hook_test::queue::{Proof, QueueError, QueueTest, Round};
 
 use crate::queue_of_files::{BY_RENAME, queue};
 use crate::sandbox::Sandbox;

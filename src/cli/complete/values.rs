@@ -10,10 +10,10 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use crate::cli::common::ConfigOptions;
 use crate::config::{CommandPolicy, Config, Who, defaults, template};
 use crate::hook::HookType;
+use crate::hook_testing::{Decision, known_words, samples};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::{Knobs, Reading, RouteTable};
-use crate::runner::hook_test::{Decision, known_words, samples};
 use crate::runner::slot::{Request, ask, default_socket, surroundings_of};
 use crate::slot::{Limits, configure};
 

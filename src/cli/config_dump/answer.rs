@@ -16,9 +16,9 @@ use crate::config::macro_set::{Found, Replacement, SourceId};
 use crate::config::redact;
 use crate::config::use_counts::{Reading, Uses};
 use crate::config::{
-    Config, LoadOptions, View, Who, condition, descriptions, evaluate, expand, print, story, view,
-    write_config,
+    Config, LoadOptions, View, Who, condition, descriptions, evaluate, expand, print, view, write_config,
 };
+use crate::lint::story;
 use crate::text::caseless;
 use crate::world::World;
 

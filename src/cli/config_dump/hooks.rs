@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::cli::common::{Painter, table};
-use crate::runner::config_lint::HookReport;
+use crate::lint::daemons::HookReport;
 
 /// The report for people.
 pub(super) fn text(report: &HookReport, painter: Painter) -> String {

@@ -9,10 +9,10 @@ use bstr::ByteSlice;
 use serde::Serialize;
 
 use crate::cli::common::{OutputOptions, Painter, Problem, Session, Status, stdout};
-use crate::config::lint::Finding;
+use crate::config::finding::Finding;
 use crate::config::{ConfigError, LoadOptions, Who};
-use crate::runner::config_lint::here::ELSEWHERE;
-use crate::runner::config_lint::{Judgement, Wanted};
+use crate::lint::daemons::here::ELSEWHERE;
+use crate::lint::daemons::{Judgement, Wanted};
 use crate::text::caret::LineCaret;
 use crate::text::one_line::harmless;
 use crate::world::World;

@@ -12,13 +12,15 @@ use super::options::Cli;
 use super::{json, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{Problem, Session, Status, stdout};
-use crate::config::lint::{Finding, Subject};
+use crate::config::finding::Finding;
 use crate::config::reads_back::Line;
 use crate::config::redact;
 use crate::config::rows::{self, Row};
-use crate::config::story::{self, Story};
 use crate::config::{Config, View, print, reads_back};
-use crate::runner::config_lint::{self, Scope};
+use crate::lint::config::Subject;
+use crate::lint::daemons as config_lint;
+use crate::lint::daemons::Scope;
+use crate::lint::story::{self, Story};
 use crate::text::caseless;
 use crate::world::World;
 

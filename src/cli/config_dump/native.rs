@@ -16,11 +16,11 @@ use super::request::{Asked, Request};
 use super::{compare, hooks, lint};
 use crate::cli::common::{Painter, Session, Status, stdout};
 use crate::config::compare::Comparison;
-use crate::config::lint::DAEMONS;
 use crate::config::redact;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
+use crate::lint::config::DAEMONS;
+use crate::lint::daemons::hook_report;
 use crate::os::RealWorld;
-use crate::runner::config_lint::hook_report;
 use crate::text::similar;
 use crate::world::World;
 

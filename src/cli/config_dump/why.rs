@@ -5,10 +5,10 @@ use std::fmt::Write;
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
 
-use crate::config::lint::Finding;
-use crate::config::lint::usage::Use;
+use crate::config::finding::Finding;
 use crate::config::redact;
-use crate::config::story::{self, Comes, Defined, Stepped, Story};
+use crate::lint::config::usage::Use;
+use crate::lint::story::{self, Comes, Defined, Stepped, Story};
 
 /// A value as it is shown: masked where that is wanted.
 struct Shown<'a> {

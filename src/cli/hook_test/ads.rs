@@ -8,7 +8,7 @@ use super::options::{AdOptions, One};
 use crate::classad::{ClassAd, Expr};
 use crate::cli::common::{AdStream, Problem, Session, read_ads};
 use crate::hook::HookType;
-use crate::runner::hook_test::{AdChanges, Assignments, Case, SlotAd, samples};
+use crate::hook_testing::{AdChanges, Assignments, Case, SlotAd, samples};
 use crate::text::Span;
 use crate::text::caret::Caret;
 

@@ -15,13 +15,14 @@ use crate::classad::format::long;
 use crate::cli::common::{Problem, Session, Status, read_ads, seconds, stdout};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::cron_job::CronManager;
+use crate::hook_testing as hook_test;
+use crate::hook_testing::{
+    CronList, CronPlan, CronPlay, PATIENCE, Pause, SingleCron, merged, sample_slot, samples, unmet,
+};
 use crate::os::{RealWorld, identity};
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::cron::CronSurroundings;
-use crate::runner::hook_test::{
-    self, CronList, CronPlan, CronPlay, PATIENCE, Pause, SingleCron, merged, sample_slot, samples, unmet,
-};
 use crate::slot::cron_ads::advertised;
 
 /// Options of a cron job.

@@ -9,10 +9,10 @@ use bstr::{BString, ByteSlice};
 use super::options::Shared;
 use crate::cli::common::{Painter, Session};
 use crate::hook::cron_job::CronMode;
+use crate::hook_testing::{CronPlan, CronPlay, PlayEvent};
 use crate::os::Leftover;
 use crate::process::Exit;
 use crate::runner::cron::CronNotice;
-use crate::runner::hook_test::{CronPlan, CronPlay, PlayEvent};
 use crate::slot::cron_ads::Published;
 use crate::slot::cron_schedule::CronNote;
 

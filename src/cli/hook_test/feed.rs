@@ -11,7 +11,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::classad::ClassAd;
 use crate::cli::common::AdStream;
-use crate::runner::hook_test::Coming;
+use crate::hook_testing::Coming;
 
 /// The ads, of which the first have been looked at.
 pub(super) struct Ads<'a> {

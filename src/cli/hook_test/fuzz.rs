@@ -9,12 +9,12 @@ use super::options::{AdOptions, CallOptions, One, Shared};
 use crate::classad::format::long;
 use crate::cli::common::{Painter, Progress, Session, Status, stdout};
 use crate::hook::HookType;
+use crate::hook_testing::fuzz::{Random, as_printf};
+use crate::hook_testing::fuzz_search::{LONGEST_SHRINK, Search};
+use crate::hook_testing::{Case, Setup, Shown};
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::quirks::Quirks;
-use crate::runner::hook_test::fuzz::{Random, as_printf};
-use crate::runner::hook_test::fuzz_search::{LONGEST_SHRINK, Search};
-use crate::runner::hook_test::{Case, Setup, Shown};
 use crate::world::World;
 
 pub(super) fn run(

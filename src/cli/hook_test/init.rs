@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::common::{Problem, Status, stdout};
-use crate::runner::hook_test::{first_suite, type_of_name};
+use crate::hook_testing::{first_suite, type_of_name};
 
 /// Options of `init`.
 #[derive(Args, Clone, Debug)]

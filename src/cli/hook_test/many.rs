@@ -12,10 +12,10 @@ use super::report::{self, Report};
 use super::setup::setup;
 use crate::cli::common::{AdFormat, Painter, Problem, Progress, Session, Status, stdout, table, with_events};
 use crate::hook::HookType;
+use crate::hook_testing::{CallError, Expectation, Group, Setup, Shown, Tally, call_many};
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::runner::events::EventStream;
-use crate::runner::hook_test::{CallError, Expectation, Group, Setup, Shown, Tally, call_many};
 
 /// So many attributes that odd ones have in common are told.
 const MOST_COMMON: usize = 5;

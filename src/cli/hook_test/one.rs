@@ -9,9 +9,9 @@ use super::setup::setup;
 use super::{ads, call, many, screen, timing};
 use crate::cli::common::{Painter, Problem, Session, Status, stdout, with_events};
 use crate::hook::HookType;
+use crate::hook_testing::{Decision, Ending, Setup, Shown};
 use crate::os::Reactor;
 use crate::process::Exit;
-use crate::runner::hook_test::{Decision, Ending, Setup, Shown};
 
 pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
     let expectations = call::expectations(&one.also.expect)?;

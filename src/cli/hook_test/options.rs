@@ -8,7 +8,7 @@ use crate::classad::ClassAd;
 use crate::cli::common::{
     ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
 };
-use crate::runner::hook_test::Decision;
+use crate::hook_testing::Decision;
 
 /// What all types and verbs take.
 #[derive(Args, Debug)]
@@ -117,7 +117,7 @@ pub(super) struct CallOptions {
         hide_short_help = true
     )]
     pub slot: String,
-    /// Type of the slot, for SLOT_TYPE_<N> knobs
+    /// Type of the slot, for `SLOT_TYPE_<N>` knobs
     #[arg(long, value_name = "N", help_heading = "Call", hide_short_help = true)]
     pub slot_type: Option<u32>,
     /// Name of the route

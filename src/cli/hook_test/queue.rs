@@ -10,10 +10,10 @@ use super::call;
 use super::options::Shared;
 use crate::cli::common::{Painter, Problem, Session, Status, stdout};
 use crate::config::CommandPolicy;
+use crate::hook_testing::PATIENCE;
+use crate::hook_testing::queue::{Proof, QueueError, QueueTest, Round, RoundReport};
 use crate::os::RealWorld;
 use crate::process::Exit;
-use crate::runner::hook_test::PATIENCE;
-use crate::runner::hook_test::queue::{Proof, QueueError, QueueTest, Round, RoundReport};
 use crate::world::World;
 
 /// Options of `queue`.

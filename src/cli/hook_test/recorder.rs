@@ -9,9 +9,9 @@ use nix::libc;
 
 use crate::cli::common::{Problem, Session, Status};
 use crate::hook::HookType;
+use crate::hook_testing::record::Record;
+use crate::hook_testing::{Recorded, Recorder};
 use crate::process::Exit;
-use crate::runner::hook_test::record::Record;
-use crate::runner::hook_test::{Recorded, Recorder};
 
 /// Options of `record`.
 #[derive(Args, Clone, Debug)]

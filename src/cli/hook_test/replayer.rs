@@ -11,11 +11,11 @@ use super::options::Shared;
 use super::suite_report::{self, CaseReport};
 use super::{call, recorder};
 use crate::cli::common::{Painter, Problem, Session, Status, stdout};
+use crate::hook_testing::record::{Record, read_all};
+use crate::hook_testing::replay::{Judged, LeftOut, Replay, Replayed};
+use crate::hook_testing::{Change, Verdict};
 use crate::os::RealWorld;
 use crate::process::Exit;
-use crate::runner::hook_test::record::{Record, read_all};
-use crate::runner::hook_test::replay::{Judged, LeftOut, Replay, Replayed};
-use crate::runner::hook_test::{Change, Verdict};
 
 /// Options of `replay`.
 #[derive(Args, Clone, Debug)]

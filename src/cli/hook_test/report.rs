@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::classad::{ClassAd, format::long};
-use crate::runner::hook_test::{Change, Ending, Finding, Rule, Setup, Shown, Verdict};
+use crate::hook_testing::{Change, Ending, Finding, Rule, Setup, Shown, Verdict};
 use crate::text::caret::Caret;
 
 /// One call with what was expected of it.

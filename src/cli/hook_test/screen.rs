@@ -6,8 +6,8 @@ use bstr::BString;
 
 use super::report::{self, Report};
 use crate::cli::common::{OutputOptions, Painter, Session, Status, stdout};
+use crate::hook_testing::{Change, Ending, Setup, Verdict, facts};
 use crate::process::{ChildSpec, Session as ProcessSession, Stdio};
-use crate::runner::hook_test::{Change, Ending, Setup, Verdict, facts};
 
 /// Attributes of a difference that are shown; the rest is counted.
 const MOST_CHANGES: usize = 20;

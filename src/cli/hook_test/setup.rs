@@ -6,8 +6,8 @@ use super::options::{One, Shared};
 use super::{ads, variables};
 use crate::cli::common::{Problem, Session};
 use crate::hook::HookType;
+use crate::hook_testing::{CallOptions, Case, Protocol, Setup, SetupError, known_words, patience};
 use crate::os::identity;
-use crate::runner::hook_test::{CallOptions, Case, Protocol, Setup, SetupError, known_words, patience};
 use crate::world::Account;
 
 /// The call that the command line describes, as far as it and the configuration tell.

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::options::Shared;
 use crate::cli::common::{Painter, Problem, Session, Status, stdout};
-use crate::runner::hook_test::Done;
+use crate::hook_testing::Done;
 
 /// The cases in the Test Anything Protocol.
 fn tap_text(done: &[Done]) -> String {

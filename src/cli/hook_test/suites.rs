@@ -8,10 +8,11 @@ use clap::Args;
 use super::options::Shared;
 use super::{call, suite_report};
 use crate::cli::common::{Problem, Progress, Session, Status, stdout};
+use crate::hook_testing as hook_test;
+use crate::hook_testing::suite::{self, SuiteError};
+use crate::hook_testing::suite_words;
+use crate::hook_testing::{SuiteSettings, suite_run};
 use crate::process::Exit;
-use crate::runner::hook_test::suite::{self, SuiteError};
-use crate::runner::hook_test::{self, suite_words};
-use crate::runner::hook_test::{SuiteSettings, suite_run};
 
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::call;
 use super::options::Shared;
 use crate::cli::common::{Painter, Problem, Session, Status, stdout, table};
+use crate::hook_testing::{Setup, Timing};
 use crate::os::Reactor;
 use crate::process::Exit;
-use crate::runner::hook_test::{Setup, Timing};
 
 /// Calls the hook so many times and prints how long it took.
 pub(super) fn time(

@@ -17,8 +17,8 @@ use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, MacroSource};
 use crate::os::RealWorld;
 use crate::runner::configured_world;
-use crate::transform::compare::{Comparison, Difference, Outcome, Side};
 use crate::transform::{Session, Transform};
+use crate::why::transforms::{Comparison, Difference, Outcome, Side};
 
 /// How much of a file is looked at to see what it is, in bytes.
 const LOOKED_AT: u64 = 16 << 20;

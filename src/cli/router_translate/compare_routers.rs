@@ -13,8 +13,8 @@ use crate::cli::common::{ConfigOptions, Session as Program, Status, print_out};
 use crate::cli::transform_report as report;
 use crate::quirks::Quirks;
 use crate::router::TranslateError;
-use crate::router::compare::{Comparison, Difference, Outcome, Side};
 use crate::runner::configured_world;
+use crate::why::routers::{Comparison, Difference, Outcome, Side};
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest job otherwise.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {

@@ -16,7 +16,7 @@ use crate::cli::common::{
 };
 use crate::cli::transform_report as report;
 use crate::os::RealWorld;
-use crate::transform::cover::{Cover, Random};
+use crate::why::cover::{Cover, Random};
 use crate::world::World as _;
 
 /// What is compared, and on which ads.

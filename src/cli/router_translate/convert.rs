@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, Status, pipe_ends};
 use crate::config::{CommandPolicy, Config, Who};
+use crate::lint::conversion::Conversion;
 use crate::os::RealWorld;
-use crate::router::conversion::Conversion;
 use crate::router::deprecated;
 
 /// Options of the verb.

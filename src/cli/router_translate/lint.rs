@@ -10,13 +10,14 @@ use rustc_hash::FxHashMap;
 use super::rules::{self, RulesOptions};
 use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status, stdout};
 use crate::config::MacroSource;
+use crate::lint::transforms as lint;
+use crate::lint::transforms::{Finding, Severity};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::runner::configured_world;
 use crate::text::LineCounter;
 use crate::text::caret::Caret;
 use crate::text::one_line::harmless;
-use crate::transform::lint::{self, Finding, Severity};
 
 /// Options of the verb.
 #[derive(Args, Debug)]

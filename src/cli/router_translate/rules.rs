@@ -10,9 +10,9 @@ use clap::Args;
 use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, Config, MacroSource, Origin, View, Who};
+use crate::lint::transforms::Runner;
 use crate::os::read_whole;
 use crate::quirks::{Quirk, Quirks};
-use crate::transform::lint::Runner;
 use crate::transform::{Reason, Session, Transform, legacy};
 use crate::world::World;
 

@@ -18,9 +18,9 @@ use crate::picture::{Count, Moment, bands};
 use crate::router::Router;
 use crate::router::limits::throttle_text;
 use crate::runner::configured_world;
-use crate::runner::router::{Point, RoutePoint, RouterSimulation, Totals, simulate};
-use crate::runner::simulate::Players;
-use crate::runner::simulate::times::written;
+use crate::simulate::Players;
+use crate::simulate::router::{Point, RoutePoint, RouterSimulation, Totals, simulate};
+use crate::simulate::times::written;
 use crate::time::Now;
 use crate::world::World;
 

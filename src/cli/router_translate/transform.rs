@@ -24,8 +24,9 @@ use crate::classad::Dialect;
 use crate::classad::stream::{AdReader, Form};
 use crate::cli::common::{Problem, Session as Program, Sink, Status, stop_without_reader};
 use crate::cli::transform_report as report;
+use crate::lint::transforms as lint;
+use crate::lint::transforms::Severity;
 use crate::os::{Enough, RealWorld, Until, threads};
-use crate::transform::lint::{self, Severity};
 use crate::transform::{Plan, Session, Transform};
 
 /// So many ads of one are hardly meant.

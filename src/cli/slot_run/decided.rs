@@ -1,6 +1,6 @@
 //! What decided, in print.
 
-use crate::runner::simulate::Decided;
+use crate::simulate::Decided;
 use crate::slot::Clause;
 use crate::text::one_line::printable;
 

@@ -6,7 +6,8 @@ use super::load::{self, Loaded};
 use super::options::Cli;
 use crate::cli::common::{Painter, Problem, Status, print_out, status_of};
 use crate::config::not_done::NotDone;
-use crate::runner::slot::{HealthCheck, Patient, Standing, StarterConfig, examine, hook_account, rehearsed};
+use crate::lint::doctor::{Check as HealthCheck, Patient, Standing, examine, rehearsed};
+use crate::runner::slot::{StarterConfig, hook_account};
 use crate::world::World;
 
 /// A line for each thing that was looked at. Exit status 0: nothing will fail.

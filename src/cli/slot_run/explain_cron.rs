@@ -7,10 +7,10 @@ use anyhow::Context;
 
 use super::options::Cli;
 use crate::cli::common::{Problem, Session, Status};
+use crate::hook_testing::cron_once::{publish, run_cron_once};
 use crate::os::{RealWorld, clock};
 use crate::quirks::Quirks;
-use crate::runner::simulate::plan::published;
-use crate::runner::slot::{publish, run_cron_once};
+use crate::simulate::plan::published;
 use crate::slot::ExecutionPoint;
 use crate::world::{Frozen, World};
 

@@ -15,7 +15,7 @@ use super::simulate_report::report;
 use super::{simulate_compare, simulate_why};
 use crate::cli::common::{EventsTo, JsonRows, Painter, Problem, Session, Status, print_out};
 use crate::runner::events::Event as StreamEvent;
-use crate::runner::simulate::{Play, Played, Tell};
+use crate::simulate::{Play, Played, Tell};
 use crate::text::one_line::printable;
 
 /// The scenario and where events go: the word behind `--events` may have been meant as the scenario.

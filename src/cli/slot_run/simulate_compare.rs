@@ -11,9 +11,9 @@ use super::simulate_play::play_side_by_side;
 use super::simulate_ready::Course;
 use super::simulate_report::{cut, more};
 use crate::cli::common::{Painter, Status, print_out, table};
-use crate::runner::simulate::summary::HookCounts;
-use crate::runner::simulate::times::written;
-use crate::runner::simulate::{Courses, Difference, Fared, Parting, Played, Simulation, Summary};
+use crate::simulate::summary::HookCounts;
+use crate::simulate::times::written;
+use crate::simulate::{Courses, Difference, Fared, Parting, Played, Simulation, Summary};
 use crate::text::count::thousands;
 
 /// Both summaries, and where the first job fared differently.

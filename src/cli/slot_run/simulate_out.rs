@@ -11,7 +11,7 @@ use super::simulate_picture;
 use crate::cli::common::{EventsTo, Input, Problem, Session, Status, patience, pipe_ends, print_out};
 use crate::os::{Outlet, clock};
 use crate::runner::events::Event as StreamEvent;
-use crate::runner::simulate::Played;
+use crate::simulate::Played;
 use crate::time::Tick;
 
 /// The pictures that are asked for.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::simulate_report::report;
 use crate::cli::common::{Painter, When};
 use crate::picture::{self, Change, Lane, MarkKind, Stay};
-use crate::runner::simulate::summary::{Summary, pair_name};
-use crate::runner::simulate::timeline::{COLUMNS, Mark, Timeline, pair};
-use crate::runner::simulate::times::written;
+use crate::simulate::summary::{Summary, pair_name};
+use crate::simulate::timeline::{COLUMNS, Mark, Timeline, pair};
+use crate::simulate::times::written;
 use crate::slot::{Activity, State};
 use crate::text::calendar::Civil;
 use crate::text::count::thousands;
@@ -17,7 +17,7 @@ pub(super) fn svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> St
     let names: Vec<String> =
         (0..State::ALL.len() * Activity::ALL.len()).map(|number| pair_name(pair(number))).collect();
     let length = timeline.length as f64 / 1e6;
-    let lane = |(at, row): (usize, &crate::runner::simulate::timeline::Row)| Lane {
+    let lane = |(at, row): (usize, &crate::simulate::timeline::Row)| Lane {
         name: rows.get(at).map_or("?", String::as_str),
         stays: stays(row, length, &names),
         marks: row
@@ -42,11 +42,7 @@ pub(super) fn svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> St
     picture::timeline(lanes, length, &when)
 }
 
-fn stays<'a>(
-    row: &crate::runner::simulate::timeline::Row,
-    length: f64,
-    names: &'a [String],
-) -> Vec<Stay<'a>> {
+fn stays<'a>(row: &crate::simulate::timeline::Row, length: f64, names: &'a [String]) -> Vec<Stay<'a>> {
     let name = |number: u8| names.get(usize::from(number)).map_or("", String::as_str);
     if row.columns.is_empty() {
         let stay = |(number, from, to): &(u8, u64, u64)| Stay {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::options::Cli;
 use crate::cli::common::{Problem, Progress, Status};
-use crate::runner::simulate::Simulation;
+use crate::simulate::Simulation;
 
 /// How much of the time passes between two looks at the clock.
 const SLICES: u64 = 500;

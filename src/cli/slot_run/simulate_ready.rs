@@ -10,9 +10,7 @@ use super::options::Cli;
 use crate::cli::common::{Problem, Session, in_scenario, line_of_knob, read_jobs, read_scenario};
 use crate::config::Config;
 use crate::os::RealWorld;
-use crate::runner::simulate::{
-    Courses, Origins, Plan, PlanError, Play, Players, Scenario, Simulation, Workload,
-};
+use crate::simulate::{Courses, Origins, Plan, PlanError, Play, Players, Scenario, Simulation, Workload};
 use crate::slot::Settings;
 use crate::world::World;
 

@@ -1,8 +1,8 @@
 //! A summary on one screen.
 
 use crate::cli::common::{Painter, table};
-use crate::runner::simulate::summary::{NeverRun, PartTold, Summary, TypeTold};
-use crate::runner::simulate::times::written;
+use crate::simulate::summary::{NeverRun, PartTold, Summary, TypeTold};
+use crate::simulate::times::written;
 use crate::text::calendar::Civil;
 use crate::text::count::thousands;
 use crate::text::one_line::printable;

@@ -1,0 +1,19 @@
+//! Counts in texts for people.
+
+/// A count with commas between its thousands.
+///
+/// ```
+/// use htc_base::text::count::thousands;
+/// assert_eq!([thousands(0), thousands(999), thousands(1_234_567)], ["0", "999", "1,234,567"]);
+/// ```
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,136 @@
+//! Numbers at the start of a text, as C's `strtoll` and `strtod` read them in the C locale.
+//!
+//! Configuration values, slot types and quantities were always read with these two, so their oddities (leading white
+//! space, saturation, `inf`, hexadecimal reals, text left over) belong to the languages.
+
+/// Reads a decimal integer after optional white space and a sign. Returns it and the number of bytes read; nothing
+/// is read where no digit stands. Saturates at the limits of 64 bits.
+///
+/// ```
+/// use htc_base::text::number::integer_prefix;
+/// assert_eq!(integer_prefix(b" -12x"), Some((-12, 4)));
+/// assert_eq!(integer_prefix(b"x"), None);
+/// ```
+pub fn integer_prefix(text: &[u8]) -> Option<(i64, usize)> {
+    let mut at = blanks(text);
+    let negative = sign(text, &mut at);
+    let first = at;
+    let mut value: i64 = 0;
+    while let Some(digit) = text.get(at).filter(|byte| byte.is_ascii_digit()) {
+        let digit = i64::from(digit - b'0');
+        value = value.saturating_mul(10);
+        value = if negative { value.saturating_sub(digit) } else { value.saturating_add(digit) };
+        at += 1;
+    }
+    (at > first).then_some((value, at))
+}
+
+/// Reads a real after optional white space and a sign: decimal with exponent, hexadecimal, `inf`, `infinity`, `nan`.
+/// Returns it and the number of bytes read.
+///
+/// ```
+/// use htc_base::text::number::real_prefix;
+/// assert_eq!(real_prefix(b" 2.5e1%"), Some((25.0, 6)));
+/// assert_eq!(real_prefix(b"0x1.8p1"), Some((3.0, 7)));
+/// assert_eq!(real_prefix(b"."), None);
+/// ```
+pub fn real_prefix(text: &[u8]) -> Option<(f64, usize)> {
+    let mut at = blanks(text);
+    let negative = sign(text, &mut at);
+    let (value, end) = word(text, at).or_else(|| hexadecimal(text, at)).or_else(|| decimal(text, at))?;
+    Some((if negative { -value } else { value }, end))
+}
+
+/// Bytes of C's white space at the start.
+fn blanks(text: &[u8]) -> usize {
+    text.iter().take_while(|&&byte| byte.is_ascii_whitespace() || byte == 0x0b).count()
+}
+
+fn sign(text: &[u8], at: &mut usize) -> bool {
+    let sign = text.get(*at).copied();
+    *at += usize::from(matches!(sign, Some(b'+' | b'-')));
+    sign == Some(b'-')
+}
+
+fn word(text: &[u8], at: usize) -> Option<(f64, usize)> {
+    [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)]
+        .into_iter()
+        .find(|(word, _)| super::caseless::starts_with(&text[at..], word))
+        .map(|(word, value)| (value, at + word.len()))
+}
+
+fn digits(text: &[u8], at: usize, is_digit: fn(&u8) -> bool) -> usize {
+    at + text[at.min(text.len())..].iter().take_while(|byte| is_digit(byte)).count()
+}
+
+/// The end of an exponent that begins at `at`, or `at` where none does.
+fn exponent(text: &[u8], at: usize, letter: u8) -> usize {
+    if text.get(at).map(u8::to_ascii_lowercase) != Some(letter) {
+        return at;
+    }
+    let first = at + 1 + usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
+    let end = digits(text, first, u8::is_ascii_digit);
+    if end > first { end } else { at }
+}
+
+fn decimal(text: &[u8], start: usize) -> Option<(f64, usize)> {
+    let whole = digits(text, start, u8::is_ascii_digit);
+    let mut end = whole;
+    if text.get(whole) == Some(&b'.') {
+        end = digits(text, whole + 1, u8::is_ascii_digit);
+    }
+    if (whole - start) + end.saturating_sub(whole + 1) == 0 {
+        return None;
+    }
+    let end = exponent(text, end, b'e');
+    let value = std::str::from_utf8(&text[start..end]).ok()?.parse().ok()?;
+    Some((value, end))
+}
+
+fn hexadecimal(text: &[u8], start: usize) -> Option<(f64, usize)> {
+    if !super::caseless::starts_with(&text[start.min(text.len())..], b"0x") {
+        return None;
+    }
+    let first = start + 2;
+    let whole = digits(text, first, u8::is_ascii_hexdigit);
+    let mut end = whole;
+    if text.get(whole) == Some(&b'.') {
+        end = digits(text, whole + 1, u8::is_ascii_hexdigit);
+    }
+    let fraction = end.saturating_sub(whole + 1);
+    if (whole - first) + fraction == 0 {
+        return None;
+    }
+    let mantissa = text[first..end].iter().filter_map(|&byte| char::from(byte).to_digit(16));
+    let mantissa = mantissa.fold(0.0, |value, digit| value * 16.0 + f64::from(digit));
+    let after = exponent(text, end, b'p');
+    let power =
+        if after > end { integer_prefix(&text[end + 1..after]).map_or(0, |(power, _)| power) } else { 0 };
+    let power = power.clamp(-5000, 5000) as i32 - 4 * i32::try_from(fraction).unwrap_or(i32::MAX / 8);
+    Some((mantissa * 2f64.powi(power), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_saturate_and_stop_at_the_first_other_byte() {
+        assert_eq!(integer_prefix(b"99999999999999999999 "), Some((i64::MAX, 20)));
+        assert_eq!(integer_prefix(b"-99999999999999999999"), Some((i64::MIN, 21)));
+        assert_eq!(integer_prefix(b"\t+7K"), Some((7, 3)));
+        assert_eq!(integer_prefix(b"-"), None);
+    }
+
+    #[test]
+    fn reals_are_read_as_far_as_they_go() {
+        assert_eq!(real_prefix(b"1.e5"), Some((1e5, 4)));
+        assert_eq!(real_prefix(b".5e"), Some((0.5, 2)));
+        assert_eq!(real_prefix(b"-1e+x"), Some((-1.0, 2)));
+        assert_eq!(real_prefix(b"-Infinityx"), Some((f64::NEG_INFINITY, 9)));
+        assert_eq!(real_prefix(b"0x"), Some((0.0, 1)));
+        assert!(real_prefix(b"nan").is_some_and(|(value, end)| value.is_nan() && end == 3));
+        assert_eq!(real_prefix(b""), None);
+        assert_eq!(real_prefix(b"  "), None);
+    }
+}

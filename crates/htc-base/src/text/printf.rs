@@ -1,0 +1,345 @@
+//! C's `printf` conversions, exactly as glibc writes them in the C locale.
+//!
+//! The ads' own text of reals is `%.16G` or `%1.15E`, users give formats to `-format` and `formatTime`, and
+//! `interval()` pads with zeros; all of it goes through this file.
+
+/// One conversion specification: `%-8.3s`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// `-`: the padding goes behind.
+    pub left: bool,
+    /// `+`: positive numbers get a sign.
+    pub plus: bool,
+    /// Blank: positive numbers get a blank where the sign would stand.
+    pub blank: bool,
+    /// `0`: numbers are padded with zeros.
+    pub zero: bool,
+    /// `#`: the alternative form.
+    pub alternative: bool,
+    /// Smallest width in bytes.
+    pub width: usize,
+    /// Digits behind the point, or the most bytes of a string.
+    pub precision: Option<usize>,
+}
+
+/// The text beside a conversion: `%%` is one percent sign.
+pub fn single_percents(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().peekable();
+    while let Some(&byte) = bytes.next() {
+        if byte == b'%' && bytes.peek() == Some(&&b'%') {
+            bytes.next();
+        }
+        out.push(byte);
+    }
+    out
+}
+
+/// Widths and precisions above this are cut: nobody prints them, and they would only eat memory.
+const LIMIT: usize = 1 << 16;
+
+/// No double has more digits than these: the smallest has 1074 behind the point. Zeros follow, which are put there by
+/// hand, since the formatter of Rust takes no precision above 65535.
+const DIGITS: usize = 1100;
+
+impl Spec {
+    /// Reads flags, width and precision from the start of `text` (just behind the `%`); gives the number of bytes read.
+    pub fn parse(text: &[u8]) -> (Spec, usize) {
+        let mut spec = Spec::default();
+        let mut at = 0;
+        loop {
+            match text.get(at) {
+                Some(b'-') => spec.left = true,
+                Some(b'+') => spec.plus = true,
+                Some(b' ') => spec.blank = true,
+                Some(b'0') => spec.zero = true,
+                Some(b'#') => spec.alternative = true,
+                Some(b'\'') => {}
+                _ => break,
+            }
+            at += 1;
+        }
+        let number = |at: &mut usize| {
+            let mut value = 0usize;
+            while let Some(digit) = text.get(*at).filter(|byte| byte.is_ascii_digit()) {
+                value = (value * 10 + usize::from(digit - b'0')).min(LIMIT);
+                *at += 1;
+            }
+            value
+        };
+        spec.width = number(&mut at);
+        if text.get(at) == Some(&b'.') {
+            at += 1;
+            spec.precision = Some(number(&mut at));
+        }
+        (spec, at)
+    }
+
+    /// `%d`.
+    pub fn signed(&self, value: i64) -> Vec<u8> {
+        let digits = self.least_digits(value.unsigned_abs().to_string(), value == 0);
+        self.pad_number(self.sign(value < 0), digits.as_bytes(), self.precision.is_none())
+    }
+
+    /// `%u`, `%x`, `%X` and `%o`, chosen by `conversion`.
+    pub fn unsigned(&self, value: u64, conversion: u8) -> Vec<u8> {
+        let (digits, prefix) = match conversion {
+            b'x' => (format!("{value:x}"), "0x"),
+            b'X' => (format!("{value:X}"), "0X"),
+            b'o' => (format!("{value:o}"), "0"),
+            _ => (value.to_string(), ""),
+        };
+        let digits = self.least_digits(digits, value == 0);
+        let prefix = if self.alternative && value != 0 { prefix } else { "" };
+        self.pad_number(prefix, digits.as_bytes(), self.precision.is_none())
+    }
+
+    /// `%s`: at most `precision` bytes, padded to the width.
+    pub fn string(&self, value: &[u8]) -> Vec<u8> {
+        let value = &value[..value.len().min(self.precision.unwrap_or(usize::MAX))];
+        self.pad(value)
+    }
+
+    /// `%c`: one byte, padded to the width; a precision means nothing.
+    pub fn character(&self, value: u8) -> Vec<u8> {
+        self.pad(&[value])
+    }
+
+    /// `%f`, `%e`, `%g`, `%a` and their upper-case forms, chosen by `conversion`.
+    pub fn real(&self, value: f64, conversion: u8) -> Vec<u8> {
+        let upper = conversion.is_ascii_uppercase();
+        let sign = self.sign(value.is_sign_negative());
+        let magnitude = value.abs();
+        if !magnitude.is_finite() {
+            let text = if magnitude.is_nan() { "nan" } else { "inf" };
+            let text = if upper { text.to_ascii_uppercase() } else { text.to_owned() };
+            return self.pad_number(sign, text.as_bytes(), false);
+        }
+        let precision = self.precision.unwrap_or(6);
+        let digits = match conversion.to_ascii_lowercase() {
+            b'f' => fixed(magnitude, precision, self.alternative),
+            b'e' => exponential(magnitude, precision, upper, self.alternative),
+            b'a' => {
+                // Zeros that fill the width stand behind the `0x`.
+                let prefix = format!("{sign}{}", if upper { "0X" } else { "0x" });
+                let digits = hexadecimal(magnitude, self.precision, upper, self.alternative);
+                return self.pad_number(&prefix, digits.as_bytes(), true);
+            }
+            _ => general(magnitude, precision, upper, self.alternative),
+        };
+        self.pad_number(sign, digits.as_bytes(), true)
+    }
+
+    fn sign(&self, negative: bool) -> &'static str {
+        match (negative, self.plus, self.blank) {
+            (true, _, _) => "-",
+            (false, true, _) => "+",
+            (false, false, true) => " ",
+            (false, false, false) => "",
+        }
+    }
+
+    /// The precision of an integer is its least number of digits; zero with precision zero has none.
+    fn least_digits(&self, digits: String, is_zero: bool) -> String {
+        match self.precision {
+            Some(0) if is_zero => String::new(),
+            Some(least) if digits.len() < least => format!("{}{digits}", "0".repeat(least - digits.len())),
+            _ => digits,
+        }
+    }
+
+    fn pad_number(&self, prefix: &str, digits: &[u8], zeros_allowed: bool) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.width.max(prefix.len() + digits.len()));
+        text.extend_from_slice(prefix.as_bytes());
+        if self.zero && !self.left && zeros_allowed {
+            let used = prefix.len() + digits.len();
+            text.resize(prefix.len() + self.width.saturating_sub(used), b'0');
+        }
+        text.extend_from_slice(digits);
+        self.pad(&text)
+    }
+
+    fn pad(&self, text: &[u8]) -> Vec<u8> {
+        let padding = self.width.saturating_sub(text.len());
+        let mut padded = Vec::with_capacity(text.len() + padding);
+        if !self.left {
+            padded.resize(padding, b' ');
+        }
+        padded.extend_from_slice(text);
+        if self.left {
+            padded.resize(text.len() + padding, b' ');
+        }
+        padded
+    }
+}
+
+/// `%.16G` or the like of any real, without width and flags.
+pub fn general_upper(value: f64, precision: usize) -> String {
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{}", general(value.abs(), precision, true, false))
+}
+
+/// `%.6g` or the like of any finite real, without width and flags.
+pub fn general_lower(value: f64, precision: usize) -> String {
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{}", general(value.abs(), precision, false, false))
+}
+
+fn fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
+    let mut text = format!("{magnitude:.*}", precision.min(DIGITS));
+    text.push_str(&"0".repeat(precision.saturating_sub(DIGITS)));
+    if alternative && precision == 0 {
+        text.push('.');
+    }
+    text
+}
+
+/// Rust writes `1.5e-5`; C wants a sign and at least two digits.
+fn exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
+    let text = format!("{magnitude:.*e}", precision.min(DIGITS));
+    let zeros = "0".repeat(precision.saturating_sub(DIGITS));
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let point = if alternative && precision == 0 { "." } else { "" };
+    let letter = if upper { 'E' } else { 'e' };
+    let (sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}{zeros}{point}{letter}{sign}{digits:0>2}")
+}
+
+fn general(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
+    let precision = precision.max(1);
+    let probe = format!("{magnitude:.*e}", (precision - 1).min(DIGITS));
+    let exponent: i32 = probe.split_once('e').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
+    let limit = i32::try_from(precision).unwrap_or(i32::MAX);
+    if exponent < -4 || exponent >= limit {
+        let text = exponential(magnitude, precision - 1, upper, alternative);
+        let at = text.find(['e', 'E']).unwrap_or(text.len());
+        let mantissa = if alternative { &text[..at] } else { without_zeros(&text[..at]) };
+        return format!("{mantissa}{}", &text[at..]);
+    }
+    let digits = usize::try_from(limit - 1 - exponent).unwrap_or(0);
+    let text = fixed(magnitude, digits, alternative);
+    if alternative { text } else { without_zeros(&text).to_owned() }
+}
+
+fn without_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// `%a` behind its `0x`: the shortest exact form, or as many digits as the precision says, the last one rounded to even.
+/// What is carried into the digit before the point makes that a two, as in glibc; the exponent stays.
+fn hexadecimal(magnitude: f64, precision: Option<usize>, upper: bool, alternative: bool) -> String {
+    /// Hexadecimal digits behind the point of a double.
+    const ALL: usize = 13;
+    let bits = magnitude.to_bits();
+    let fraction = bits & ((1 << 52) - 1);
+    let biased = i64::try_from(bits >> 52 & 0x7ff).unwrap_or(0);
+    let (lead, exponent) = match (biased, fraction) {
+        (0, 0) => (0, 0),
+        (0, _) => (0, -1022),
+        _ => (1u64, biased - 1023),
+    };
+    let mut significand = lead << 52 | fraction;
+    if let Some(kept) = precision.filter(|&kept| kept < ALL) {
+        let unit = 1u64 << (4 * (ALL - kept));
+        let (below, is_odd) = (significand % unit, significand / unit % 2 == 1);
+        significand -= below;
+        if below > unit / 2 || below == unit / 2 && is_odd {
+            significand += unit;
+        }
+    }
+    let mut digits = format!("{:013x}", significand & ((1 << 52) - 1));
+    match precision {
+        None => digits.truncate(digits.trim_end_matches('0').len()),
+        Some(kept) => {
+            digits.truncate(kept);
+            digits.push_str(&"0".repeat(kept - digits.len()));
+        }
+    }
+    let point = if digits.is_empty() && !alternative { "" } else { "." };
+    let text = format!("{}{point}{digits}p{exponent:+}", significand >> 52);
+    if upper { text.to_ascii_uppercase() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(format: &str, value: f64) -> String {
+        let (spec, at) = Spec::parse(&format.as_bytes()[1..]);
+        String::from_utf8(spec.real(value, format.as_bytes()[1 + at])).expect("ASCII")
+    }
+
+    #[test]
+    fn reals_are_written_as_glibc_writes_them() {
+        assert_eq!(print("%.16G", 0.1), "0.1");
+        assert_eq!(print("%.16G", 1e10), "10000000000");
+        assert_eq!(print("%.16G", 1e20), "1E+20");
+        assert_eq!(print("%.16G", 1e-5), "1E-05");
+        assert_eq!(print("%.16G", 10.0 / 3.0), "3.333333333333333");
+        assert_eq!(print("%1.15E", 1.5), "1.500000000000000E+00");
+        assert_eq!(print("%1.15E", 1e-300), "1.000000000000000E-300");
+        assert_eq!(print("%f", 9223372036854775807.0), "9223372036854775808.000000");
+        assert_eq!(print("%8.2f|", -1.005), "   -1.00");
+        assert_eq!(print("%-8.1e|", 12345.0), "1.2e+04 ");
+        assert_eq!(print("%g", 100000.0), "100000");
+        assert_eq!(print("%g", 1000000.0), "1e+06");
+        assert_eq!(print("%#g", 1.0), "1.00000");
+        assert_eq!(print("%08.1f", -2.5), "-00002.5");
+        assert_eq!(print("%05f", f64::INFINITY), "  inf");
+        assert_eq!(print("%.0f", 2.5), "2");
+        assert_eq!(print("%a", 1.5), "0x1.8p+0");
+    }
+
+    #[test]
+    fn any_precision_is_written_and_one_beyond_the_limit_is_cut() {
+        for precision in [1100, 1101, 65535, 65536, 999_999_999usize] {
+            let digits = precision.min(LIMIT);
+            let zeros = |count: usize| "0".repeat(count);
+            assert_eq!(print(&format!("%.{precision}f"), 1.5), format!("1.5{}", zeros(digits - 1)));
+            assert_eq!(print(&format!("%.{precision}E"), 0.5), format!("5.{}E-01", zeros(digits)));
+            assert_eq!(print(&format!("%#.{precision}g"), 0.5), format!("0.5{}", zeros(digits - 1)));
+            assert_eq!(print(&format!("%.{precision}g"), 0.5), "0.5");
+            let smallest = print(&format!("%.{precision}g"), 0.0001);
+            assert_eq!(
+                smallest,
+                "0.00010000000000000000479217360238592959\
+                 8312941379845142364501953125"
+            );
+        }
+    }
+
+    #[test]
+    fn hexadecimal_reals_take_flags_width_and_precision() {
+        assert_eq!(print("%.0a", 93784.0), "0x1p+16");
+        assert_eq!(print("%.0a", 3.0), "0x2p+1", "rounded to even, and the exponent stays");
+        assert_eq!(print("%.2a", 1.0 / 3.0), "0x1.55p-2");
+        assert_eq!(print("%.5a", 5.0), "0x1.40000p+2");
+        assert_eq!(print("%.15a", 1.5), "0x1.800000000000000p+0");
+        assert_eq!(print("%#.0a", 0.0), "0x0.p+0");
+        assert_eq!(print("%+012.1A", 1.5), "+0X0001.8P+0");
+        assert_eq!(print("%-12a|", -1.5), "-0x1.8p+0   ");
+        assert_eq!(print("%a", 5e-324), "0x0.0000000000001p-1022");
+    }
+
+    #[test]
+    fn a_precision_means_nothing_to_a_character() {
+        let spec = |text: &str| Spec::parse(text.as_bytes()).0;
+        assert_eq!(spec("3.0").character(b'x'), b"  x");
+        assert_eq!(spec("-3").character(b'x'), b"x  ");
+    }
+
+    #[test]
+    fn integers_and_strings_take_width_and_precision() {
+        let spec = |text: &str| Spec::parse(text.as_bytes()).0;
+        assert_eq!(spec("5").signed(-42), b"  -42");
+        assert_eq!(spec("05").signed(-42), b"-0042");
+        assert_eq!(spec("-5").signed(42), b"42   ");
+        assert_eq!(spec("+.4").signed(42), b"+0042");
+        assert_eq!(spec(".0").signed(0), b"");
+        assert_eq!(spec("#").unsigned(255, b'x'), b"0xff");
+        assert_eq!(spec("-8.3").string(b"abcdef"), b"abc     ");
+    }
+}

@@ -1,0 +1,145 @@
+//! Sources that are the output of a command, and the commands that transforms take items from
+//! (`config.cpp`, `fixup_pipe_source`, `Open_macro_source`, `Copy_macro_source_into`).
+
+use std::io;
+use std::time::Duration;
+
+use bstr::{BStr, BString};
+
+use htc_base::process::Exit;
+use htc_base::text::arguments;
+use htc_base::world::{Command, World};
+
+/// Whether and how commands named by a configuration are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandPolicy {
+    /// They are not: reading a configuration of unknown origin runs nothing.
+    #[default]
+    Refused,
+    /// They are not, and count as if they had written nothing.
+    Skipped,
+    /// They are, within bounds.
+    Allowed {
+        /// When a command is killed.
+        timeout: Duration,
+        /// How many bytes of output it may write.
+        output_limit: usize,
+    },
+}
+
+impl CommandPolicy {
+    /// Commands run for at most two minutes and write at most 64 MiB; the reference has no bounds.
+    pub const BOUNDED: CommandPolicy =
+        CommandPolicy::Allowed { timeout: Duration::from_secs(120), output_limit: 64 << 20 };
+}
+
+/// A source as it is written, told apart from files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The name under which the source is listed; a command ends in `|`.
+    pub shown: BString,
+    /// The command line, where it is a command.
+    pub command: Option<BString>,
+}
+
+impl Target {
+    /// A bar anywhere in the text makes a command of it, as the word `command` does.
+    pub fn new(text: &[u8], is_command: bool) -> Target {
+        if memchr::memchr(b'|', text).is_some() {
+            let end = text.iter().rposition(|b| !matches!(b, b'|' | b' ')).unwrap_or(0);
+            let command = text.get(..=end).unwrap_or_default().into();
+            return Target { shown: text.into(), command: Some(command) };
+        }
+        if is_command {
+            let shown = [text, b" |"].concat().into();
+            return Target { shown, command: Some(text.into()) };
+        }
+        Target { shown: text.into(), command: None }
+    }
+}
+
+/// Why the output of a command could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// [`CommandPolicy::Refused`].
+    #[error("commands are not run here unless this is allowed (-exec)")]
+    Refused,
+    /// Its quoting is wrong.
+    #[error("Can't append args, {0}")]
+    Arguments(String),
+    /// It could not be started.
+    #[error("not a valid command, errno={errno} : {text}")]
+    NotStarted {
+        /// The error number.
+        errno: i32,
+        /// The system's words for it.
+        text: String,
+    },
+    /// It ran for too long and was killed.
+    #[error("the command was killed after {} seconds", .0.as_secs())]
+    TimedOut(Duration),
+    /// The world had no more time for it, and killed it.
+    #[error("the command was killed: {0}")]
+    Ended(String),
+    /// It wrote too much and was killed.
+    #[error("the command was killed, it wrote more than {0} bytes")]
+    TooMuch(usize),
+}
+
+/// The system's words for an error, without the number.
+pub fn system_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// Runs a command line, split in V1 or double-quoted V2 fashion and without a shell, and returns what it wrote to its
+/// stdout and how it ended; its stderr passes through.
+///
+/// # Errors
+/// See [`CommandError`].
+pub fn run(line: &[u8], policy: CommandPolicy, world: &dyn World) -> Result<(Vec<u8>, Exit), CommandError> {
+    let (timeout, output_limit) = match policy {
+        CommandPolicy::Allowed { timeout, output_limit } => (timeout, output_limit),
+        CommandPolicy::Skipped => return Ok((Vec::new(), Exit::Code(0))),
+        CommandPolicy::Refused => return Err(CommandError::Refused),
+    };
+    let argv = arguments::parse_v1_raw_or_v2_quoted(line)
+        .map_err(|error| CommandError::Arguments(error.to_string()))?;
+    let command = Command { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit };
+    match world.run(&command) {
+        Ok(output) => Ok((output.stdout, output.exit)),
+        Err(error) => Err(match error.kind() {
+            io::ErrorKind::TimedOut => match error.get_ref() {
+                Some(why) => CommandError::Ended(why.to_string()),
+                None => CommandError::TimedOut(timeout),
+            },
+            io::ErrorKind::FileTooLarge => CommandError::TooMuch(output_limit),
+            _ => CommandError::NotStarted {
+                errno: error.raw_os_error().unwrap_or(0),
+                text: system_words(&error),
+            },
+        }),
+    }
+}
+
+/// Whether the text is one that the reference runs: a command needs its bar at the very end.
+pub(crate) fn ends_in_bar(text: &BStr) -> bool {
+    text.last() == Some(&b'|')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_files() {
+        assert_eq!(Target::new(b"a b", false).command, None);
+        let target = Target::new(b"/bin/echo A=1 | ", false);
+        assert_eq!(target.command.as_deref().map(|c| &c[..]), Some(&b"/bin/echo A=1"[..]));
+        let target = Target::new(b"/bin/x y", true);
+        assert_eq!(target.shown, "/bin/x y |");
+    }
+}

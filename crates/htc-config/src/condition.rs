@@ -1,0 +1,467 @@
+//! `if`, `elif`, `else`, `endif` (`config.cpp`, `ConfigIfStack`, `Test_config_if_expression`).
+
+use bstr::{BStr, BString};
+
+use crate::evaluate;
+use crate::expand::{self, ExpandError, MacroSource, Message};
+use crate::template;
+use crate::version;
+use htc_base::text::caseless;
+use htc_base::text::number::real_prefix;
+use htc_base::text::space::{is_space, trim_end, trim_start};
+use htc_base::world::World;
+
+/// How many `if`s may be open at once.
+const MAX_IFS: usize = 63;
+
+/// Why a condition is none, in the reference's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// `version` without a version of two numbers.
+    #[error("the version literal is invalid")]
+    BadVersion,
+    /// `defined use` with a blank in its argument.
+    #[error("defined use meta argument with internal spaces will never match")]
+    BlankInUse,
+    /// `defined` with something that is neither name, truth value nor number.
+    #[error("defined argument must be param name, boolean, or number")]
+    BadDefined,
+    /// Operators, parentheses, strings and so on.
+    #[error("complex conditionals are not supported")]
+    Complex,
+    /// A word that is no truth value.
+    #[error("expression is not a conditional")]
+    NoCondition,
+    /// In an ad: the expression gives false, or no truth value.
+    #[error("")]
+    FalseInAd,
+    /// Its references could not be expanded.
+    #[error("{0}")]
+    Expansion(ExpandError),
+}
+
+impl ConditionError {
+    fn because(&self) -> String {
+        if *self == ConditionError::FalseInAd { String::new() } else { format!(" because {self}") }
+    }
+}
+
+/// A line of the `if` family that is wrong, in the reference's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IfError {
+    /// The condition of an `if` or `elif`.
+    #[error("{condition} is not a valid {keyword} condition{}", reason.because())]
+    Condition {
+        /// `if` or `elif`.
+        keyword: &'static str,
+        /// The condition as written.
+        condition: BString,
+        /// What is wrong with it.
+        reason: ConditionError,
+    },
+    /// More than `MAX_IFS` open at once.
+    #[error("if nesting too deep!")]
+    TooDeep,
+    /// `else`, `elif` or `endif` without an `if`.
+    #[error("{0} without matching if")]
+    Unmatched(&'static str),
+    /// `else` or `elif` behind an `else`.
+    #[error("{0} is not allowed after else")]
+    AfterElse(&'static str),
+}
+
+/// One open `if`.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    /// Whether the present branch is taken.
+    taken: bool,
+    /// Whether any branch so far was.
+    any_taken: bool,
+    /// Whether `else` was seen.
+    in_else: bool,
+}
+
+/// A line of the `if` family, looked at once where it is run many times: for each ad of a stream.
+#[derive(Clone, Debug)]
+pub struct IfLine {
+    keyword: &'static str,
+    condition: BString,
+    /// Whether it is negated, and the name, where the condition is `defined NAME` and nothing else.
+    asked: Option<(bool, BString)>,
+}
+
+impl IfLine {
+    /// Looks at a line; `None` where it is not one of the four keywords.
+    pub fn new(line: &[u8]) -> Option<Self> {
+        let (keyword, condition) = if_keyword(line)?;
+        let asked = asked(condition).map(|(negated, name)| (negated, name.into()));
+        Some(IfLine { keyword, condition: condition.into(), asked })
+    }
+}
+
+/// The `if`s that are open at a line. Each file and each template has its own.
+#[derive(Clone, Debug, Default)]
+pub struct IfStack {
+    levels: Vec<Level>,
+}
+
+impl IfStack {
+    /// No `if` open.
+    pub fn new() -> Self {
+        IfStack::default()
+    }
+
+    /// Whether statements at this place count.
+    pub fn enabled(&self) -> bool {
+        self.levels.iter().all(|level| level.taken)
+    }
+
+    /// Whether no `if` is open.
+    pub fn is_empty(&self) -> bool {
+        self.levels.is_empty()
+    }
+
+    /// Opens an `if` whose condition cannot be told, as if it held.
+    pub(crate) fn assume(&mut self) {
+        self.levels.push(Level { taken: true, any_taken: true, in_else: false });
+    }
+
+    /// Deals with a line if it is one of the four keywords; `None` if it is not.
+    pub fn line(
+        &mut self,
+        line: &[u8],
+        source: &dyn MacroSource,
+        world: &dyn World,
+        report: &mut dyn FnMut(Message),
+    ) -> Option<Result<(), IfError>> {
+        let (keyword, text) = if_keyword(line)?;
+        let mut holds = || test(text, source, world, report).map_err(|reason| wrong(keyword, text, reason));
+        Some(self.keyword(keyword, &mut holds))
+    }
+
+    /// Deals with a line of the `if` family that was looked at before.
+    ///
+    /// # Errors
+    /// As with [`IfStack::line`].
+    pub fn prepared(
+        &mut self,
+        line: &IfLine,
+        source: &dyn MacroSource,
+        world: &dyn World,
+        report: &mut dyn FnMut(Message),
+    ) -> Result<(), IfError> {
+        let IfLine { keyword, condition, asked } = line;
+        self.keyword(keyword, &mut || match asked {
+            Some((negated, name)) => Ok(is_name_defined(name, source) != *negated),
+            None => {
+                test(condition, source, world, report).map_err(|reason| wrong(keyword, condition, reason))
+            }
+        })
+    }
+
+    fn keyword(&mut self, keyword: &str, holds: &mut Holds<'_>) -> Result<(), IfError> {
+        match keyword {
+            "if" => self.begin_if(holds),
+            "elif" => self.begin_elif(holds),
+            "else" => self.begin_else(),
+            _ => self.levels.pop().map(|_| ()).ok_or(IfError::Unmatched("endif")),
+        }
+    }
+
+    fn begin_if(&mut self, holds: &mut Holds<'_>) -> Result<(), IfError> {
+        // The condition of a disabled `if` is not looked at.
+        let taken = self.enabled() && holds()?;
+        if self.levels.len() >= MAX_IFS {
+            return Err(IfError::TooDeep);
+        }
+        self.levels.push(Level { taken, any_taken: taken, in_else: false });
+        Ok(())
+    }
+
+    fn begin_elif(&mut self, holds: &mut Holds<'_>) -> Result<(), IfError> {
+        let outer = self.levels.len().saturating_sub(1);
+        let surroundings = self.levels[..outer].iter().all(|level| level.taken);
+        // A stray `elif` evaluates its condition before it is found to be one.
+        let open = self.levels.last().is_none_or(|level| !level.any_taken);
+        let taken = open && surroundings && holds()?;
+        let level = self.levels.last_mut().ok_or(IfError::Unmatched("elif"))?;
+        if level.in_else {
+            return Err(IfError::AfterElse("elif"));
+        }
+        level.taken = taken;
+        level.any_taken |= taken;
+        Ok(())
+    }
+
+    fn begin_else(&mut self) -> Result<(), IfError> {
+        let level = self.levels.last_mut().ok_or(IfError::Unmatched("else"))?;
+        if level.in_else {
+            return Err(IfError::AfterElse("else"));
+        }
+        level.in_else = true;
+        level.taken = !level.any_taken;
+        Ok(())
+    }
+}
+
+/// The keyword of a line of the `if` family and what follows it.
+pub fn if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
+    ["if", "else", "elif", "endif"].into_iter().find_map(|keyword| {
+        let follows = line.get(keyword.len()).is_none_or(|&b| is_space(b));
+        (caseless::starts_with(line, keyword.as_bytes()) && follows)
+            .then(|| (keyword, trim_start(&line[keyword.len()..])))
+    })
+}
+
+/// Whether the condition of a line holds; asked only where that counts.
+type Holds<'a> = dyn FnMut() -> Result<bool, IfError> + 'a;
+
+fn wrong(keyword: &'static str, condition: &[u8], reason: ConditionError) -> IfError {
+    IfError::Condition { keyword, condition: condition.into(), reason }
+}
+
+/// The name that a condition asks for, and whether with a `!`, where it is `defined NAME` and nothing else.
+fn asked(condition: &[u8]) -> Option<(bool, &[u8])> {
+    if memchr::memchr(b'$', condition).is_some() {
+        return None;
+    }
+    let text = trim_start(condition);
+    let (negated, text) = match text.strip_prefix(b"!") {
+        Some(rest) => (true, trim_start(rest)),
+        None => (false, text),
+    };
+    let name = text.get(b"defined".len()..).filter(|_| kind(text, true) == Kind::Defined).map(trim_start)?;
+    (kind(name, false) == Kind::Identifier).then_some((negated, name))
+}
+
+/// Whether a condition holds.
+///
+/// # Errors
+/// A condition of a kind that the language does not have.
+pub fn test(
+    condition: &[u8],
+    source: &dyn MacroSource,
+    world: &dyn World,
+    report: &mut dyn FnMut(Message),
+) -> Result<bool, ConditionError> {
+    let expanded;
+    let mut text = condition;
+    let has_dollar = memchr::memchr(b'$', condition).is_some();
+    if has_dollar {
+        expanded = expand::expand(condition, source, world, report).map_err(ConditionError::Expansion)?;
+        text = trim_end(&expanded);
+    }
+    text = trim_start(text);
+    let negated = text.first() == Some(&b'!');
+    if negated {
+        text = trim_start(&text[1..]);
+    }
+    if has_dollar && text.is_empty() {
+        return Ok(negated);
+    }
+    evaluate_condition(text, source, world).map(|holds| holds != negated)
+}
+
+/// What a condition looks like (`Characterize_config_if_expression`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Empty,
+    Number,
+    Boolean,
+    Identifier,
+    Version,
+    Defined,
+    Macro,
+    Complex,
+}
+
+const SPACE: u32 = 0x01;
+const DIGIT: u32 = 0x02;
+const ALPHA: u32 = 0x04;
+const IDENT: u32 = 0x08;
+const COMPARE: u32 = 0x10;
+const SUM: u32 = 0x20;
+const MONEY: u32 = 0x100;
+const COLON: u32 = 0x200;
+const OTHER: u32 = 0x400;
+const FLOAT: u32 = 0x1000;
+const MACRO: u32 = 0x2000;
+
+/// The kinds of characters of a text.
+fn characters(text: &[u8]) -> u32 {
+    let mut set = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        let next = text.get(at + 1).copied();
+        set |= match byte {
+            b'0'..=b'9' => DIGIT,
+            b'.' if set == DIGIT || next.is_none_or(|b| b.is_ascii_digit()) => FLOAT,
+            b'.' => IDENT,
+            b'e' | b'E' if set & !FLOAT == DIGIT => FLOAT,
+            b'-' | b'+' if set == DIGIT | FLOAT => 0,
+            b'-' | b'+' => SUM,
+            b'a'..=b'z' | b'A'..=b'Z' => ALPHA,
+            b'_' | b'/' => IDENT,
+            b'<'..=b'>' => COMPARE,
+            b'!' if next == Some(b'=') => COMPARE,
+            b'$' if next == Some(b'(') => MONEY | MACRO,
+            b'$' => MONEY,
+            b':' => COLON,
+            byte if is_space(byte) => match next {
+                Some(next) if !is_space(next) => SPACE,
+                _ => 0,
+            },
+            _ => OTHER,
+        };
+    }
+    set
+}
+
+fn kind(text: &[u8], keywords: bool) -> Kind {
+    let text = trim_start(text);
+    if text.is_empty() {
+        return Kind::Empty;
+    }
+    let set = characters(text.strip_prefix(b"-").unwrap_or(text));
+    let is_word = |word: &[u8]| caseless::eq(trim_end(text), word);
+    let begins = |word: &[u8]| {
+        caseless::starts_with(text, word) && text.get(word.len()).is_none_or(|b| !b.is_ascii_alphanumeric())
+    };
+    const WORD: u32 = ALPHA;
+    match set {
+        0 => Kind::Empty,
+        _ if set & !FLOAT == DIGIT => Kind::Number,
+        WORD if is_word(b"true") || is_word(b"false") => Kind::Boolean,
+        WORD if keywords && is_word(b"version") => Kind::Version,
+        WORD if keywords && is_word(b"defined") => Kind::Defined,
+        _ if is_identifier(set) => Kind::Identifier,
+        _ if set & !FLOAT == ALPHA | SPACE | COMPARE | DIGIT => match keywords && begins(b"version") {
+            true => Kind::Version,
+            false => Kind::Complex,
+        },
+        _ if is_definition(set) => match keywords && begins(b"defined") {
+            true => Kind::Defined,
+            false => Kind::Complex,
+        },
+        _ if set & MACRO != 0 && set & !(MONEY | IDENT | ALPHA | DIGIT | MACRO | COLON) == 0 => Kind::Macro,
+        _ => Kind::Complex,
+    }
+}
+
+/// Letters with digits, `_`, `/` and dots in certain mixtures.
+fn is_identifier(set: u32) -> bool {
+    [0, DIGIT, DIGIT | FLOAT, IDENT, IDENT | DIGIT, IDENT | DIGIT | FLOAT]
+        .iter()
+        .any(|more| set == ALPHA | more)
+}
+
+/// What may stand behind `defined`.
+fn is_definition(set: u32) -> bool {
+    [0, COLON, IDENT, IDENT | COLON, DIGIT, DIGIT | IDENT, DIGIT | FLOAT, DIGIT | IDENT | FLOAT]
+        .iter()
+        .any(|more| set == ALPHA | SPACE | more)
+}
+
+/// `yes`, `t`, `no` and `f`, which look like names.
+fn crufty_boolean(text: &[u8]) -> Option<bool> {
+    let text = trim_end(text);
+    let is = |word: &[u8]| caseless::eq(text, word);
+    if is(b"yes") || is(b"t") {
+        return Some(true);
+    }
+    (is(b"no") || is(b"f")).then_some(false)
+}
+
+fn evaluate_condition(
+    text: &[u8],
+    source: &dyn MacroSource,
+    world: &dyn World,
+) -> Result<bool, ConditionError> {
+    match kind(text, true) {
+        Kind::Number => Ok(is_not_zero(text)),
+        Kind::Boolean => Ok(caseless::eq(trim_end(text), b"true")),
+        Kind::Identifier => crufty_boolean(text).ok_or(ConditionError::NoCondition),
+        Kind::Version => version::holds(&text[b"version".len()..]).ok_or(ConditionError::BadVersion),
+        Kind::Defined => is_defined(trim_start(&text[b"defined".len()..]), source),
+        Kind::Complex => match source.ad() {
+            // The reference takes a true expression for a condition that holds and a false one for no condition.
+            Some(ad) => match evaluate::truth(text, ad, world) {
+                Some(true) => Ok(true),
+                Some(false) => Err(ConditionError::FalseInAd),
+                None => Err(ConditionError::Complex),
+            },
+            None => Err(ConditionError::Complex),
+        },
+        Kind::Empty | Kind::Macro => Err(ConditionError::NoCondition),
+    }
+}
+
+/// C's `atof` is not zero.
+fn is_not_zero(text: &[u8]) -> bool {
+    real_prefix(text).is_some_and(|(value, _)| value != 0.0 && !value.is_nan())
+}
+
+fn is_name_defined(name: &[u8], source: &dyn MacroSource) -> bool {
+    match source.raw(name) {
+        Some(value) => !value.is_empty(),
+        None => crufty_boolean(name).is_some(),
+    }
+}
+
+fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionError> {
+    if what.is_empty() {
+        return Ok(false);
+    }
+    match kind(what, false) {
+        Kind::Identifier => Ok(is_name_defined(what, source)),
+        Kind::Number | Kind::Boolean => Ok(true),
+        _ if caseless::starts_with(what, b"use ") => {
+            let what = trim_start(&what[b"use ".len()..]);
+            if what.iter().any(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+                return Err(ConditionError::BlankInUse);
+            }
+            let (category, name) = match memchr::memchr(b':', what) {
+                Some(colon) => (&what[..colon], &what[colon + 1..]),
+                None => (what, &b""[..]),
+            };
+            Ok(match template::category(category) {
+                Some(category) => name.is_empty() || template::find(category, name).is_some(),
+                None => false,
+            })
+        }
+        _ => Err(ConditionError::BadDefined),
+    }
+}
+
+impl ConditionError {
+    /// A hint for the slips that the reference's words do not explain.
+    pub fn hint(&self, condition: &[u8]) -> Option<String> {
+        let word = BStr::new(trim_end(condition));
+        let version =
+            condition.get(b"version".len()..).filter(|_| caseless::starts_with(condition, b"version"));
+        match self {
+            ConditionError::NoCondition if word.is_empty() => {
+                Some("a condition must follow, such as 'defined NAME' or 'version >= 25.0'".into())
+            }
+            ConditionError::Complex
+                if version.is_some_and(|rest| {
+                    !rest.iter().any(u8::is_ascii_digit) && rest.iter().all(|b| b" \t<>=!".contains(b))
+                }) =>
+            {
+                Some("a version must stand behind the operator, such as 25.14".into())
+            }
+            ConditionError::NoCondition if !word.contains(&b' ') && !word.contains(&b'$') => {
+                Some(format!("write 'if defined {word}' or 'if $({word})'"))
+            }
+            ConditionError::Complex if caseless::starts_with(condition, b"version") => {
+                Some("a blank must stand between 'version' and the operator".into())
+            }
+            ConditionError::Complex => Some(
+                "only truth values, numbers, 'defined NAME' and 'version OP N.N' are conditions; compute a truth value \
+                 with $EVAL(NAME)"
+                    .into(),
+            ),
+            ConditionError::BadVersion => Some("a version has at least two numbers, such as 25.14".into()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What is said when a configuration cannot be read.
+
+use std::fmt;
+
+use bstr::{BString, ByteSlice};
+
+use crate::macro_set::SourceId;
+use htc_base::text::Span;
+use htc_base::text::caret::LineCaret;
+
+/// Where in a source an error stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPlace {
+    /// The source.
+    pub source: SourceId,
+    /// Its name.
+    pub name: BString,
+    /// The physical line, from 1.
+    pub line: u32,
+    /// The text of that line.
+    pub text: BString,
+    /// The place within it.
+    pub span: Span,
+    /// The files that included it and the lines they did it on, innermost first.
+    pub included_from: Vec<(BString, u32)>,
+}
+
+/// A configuration that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Everything the reference would have written to stderr, in its words, warnings before the error included.
+    pub lines: Vec<BString>,
+    /// How many of `lines` are warnings that came before.
+    pub warnings: usize,
+    /// Where it stands, if in a source.
+    pub place: Option<Box<ErrorPlace>>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The reference's exit status, 1 mostly.
+    pub status: u8,
+}
+
+impl ConfigError {
+    /// The reference's text on stderr, warnings included.
+    pub fn reference_text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for line in &self.lines {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        text
+    }
+
+    /// The line in question with a caret under it, the files that included it, and the hint; empty if there is
+    /// nothing to show.
+    pub fn explanation(&self) -> String {
+        let mut text = String::new();
+        if let Some(place) = &self.place {
+            let name = place.name.to_str_lossy();
+            let caret =
+                LineCaret { source: &name, line: place.line, text: &place.text, span: place.span, cut: 0 };
+            let shown = caret.render("here");
+            text.push_str(&shown);
+            for (file, line) in &place.included_from {
+                text.push_str(&format!("\n    included from {file}:{line}"));
+            }
+        }
+        if let Some(hint) = &self.hint {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str("hint: ");
+            text.push_str(hint);
+        }
+        text
+    }
+}
+
+/// The reference's words, then the place and the hint.
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for line in self.lines.iter().skip(self.warnings) {
+            if !first {
+                writeln!(f)?;
+            }
+            first = false;
+            fmt::Display::fmt(line, f)?;
+        }
+        let more = self.explanation();
+        if !more.is_empty() {
+            write!(f, "\n{more}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,231 @@
+//! The parameters that are compiled into HTCondor: type, default value, range.
+//!
+//! The table is never copied into a macro set; a parameter that no file sets is looked up here (`param_default_lookup`, param_info.cpp).
+//! Some defaults hold for one subsystem only and are stronger than a plain setting.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use htc_base::text::table::{Row, compare_key, count_lines, field_ends, line_starts, row, unescape};
+use htc_base::text::{caseless, words};
+
+static TEXT: &[u8] = include_bytes!("data/defaults.tsv");
+static STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
+    line_starts(include_bytes!("data/defaults.tsv"));
+/// Where names, types and defaults end: a dump asks all of them.
+static NAME_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
+static TYPE_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
+static DEFAULT_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);
+static SUBSYSTEM_TEXT: &[u8] = include_bytes!("data/subsystem-defaults.tsv");
+static SUBSYSTEM_STARTS: [u32; count_lines(include_bytes!("data/subsystem-defaults.tsv"))] =
+    line_starts(include_bytes!("data/subsystem-defaults.tsv"));
+
+words! {
+    /// The kinds of parameter that the table knows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ParameterType.name {
+        /// Any text.
+        String => "STRING",
+        /// A 32-bit integer.
+        Int => "INT",
+        /// A 64-bit integer.
+        Long => "LONG",
+        /// A truth value.
+        Bool => "BOOL",
+        /// A floating-point number.
+        Double => "DOUBLE",
+        /// A path of a file or directory.
+        Path => "PATH",
+    }
+}
+
+impl ParameterType {}
+
+/// One entry of the table of defaults.
+#[derive(Clone, Copy)]
+pub struct Parameter {
+    row: Row,
+    index: u32,
+    subsystem: bool,
+}
+
+/// Its name.
+impl fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Parameter({})", bstr::BStr::new(self.name()))
+    }
+}
+
+impl Parameter {
+    /// Its name in the table's spelling, without a subsystem.
+    pub fn name(self) -> &'static [u8] {
+        if !self.subsystem {
+            return &TEXT[STARTS[self.index()] as usize..NAME_ENDS[self.index()] as usize];
+        }
+        let key = self.row.key();
+        memchr::memchr(b'.', key).map_or(key, |dot| &key[dot + 1..])
+    }
+
+    /// The subsystem for which the entry holds, in upper case.
+    pub fn subsystem(self) -> Option<&'static [u8]> {
+        if !self.subsystem {
+            return None;
+        }
+        let key = self.row.key();
+        memchr::memchr(b'.', key).map(|dot| &key[..dot])
+    }
+
+    /// The place of the entry in its table; entries of a subsystem have their own table.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// The type of its value.
+    pub fn kind(self) -> ParameterType {
+        match self.row.field(1) {
+            b"int" => ParameterType::Int,
+            b"long" => ParameterType::Long,
+            b"bool" => ParameterType::Bool,
+            b"double" => ParameterType::Double,
+            b"path" => ParameterType::Path,
+            _ => ParameterType::String,
+        }
+    }
+
+    /// The raw text of the default; empty when there is none.
+    pub fn default(self) -> Cow<'static, [u8]> {
+        if self.subsystem {
+            return unescape(self.row.field(2));
+        }
+        let place = TYPE_ENDS[self.index()] as usize + 1..DEFAULT_ENDS[self.index()] as usize;
+        // A row may end with its type.
+        unescape(TEXT.get(place).unwrap_or_default())
+    }
+
+    /// Smallest and largest value as the table writes them.
+    pub fn range(self) -> Option<(&'static [u8], &'static [u8])> {
+        let range = self.row.field(3);
+        let comma = memchr::memchr(b',', range)?;
+        Some((&range[..comma], &range[comma + 1..]))
+    }
+
+    /// The raw text of the default; `None` where there is none, which is not the same to output as an empty one.
+    pub fn explicit_default(self) -> Option<Cow<'static, [u8]>> {
+        Some(self.default()).filter(|default| !default.is_empty() || self.has_flag("empty"))
+    }
+
+    /// Whether the table gives the entry `flag`: `const`, `never`, `restart`, `expr`, `expert` and so on.
+    pub fn has_flag(self, flag: &str) -> bool {
+        self.row.field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())
+    }
+
+    /// The parts of HTCondor that read it, as the table lists them.
+    pub fn readers(self) -> &'static [u8] {
+        self.row.field(5)
+    }
+}
+
+/// The general entry at a place of the table.
+fn at(index: usize) -> Parameter {
+    Parameter { row: row(TEXT, &STARTS, index), index: index as u32, subsystem: false }
+}
+
+/// All parameters in order of their names, entries of single subsystems left out.
+pub fn all() -> impl DoubleEndedIterator<Item = Parameter> + ExactSizeIterator {
+    (0..STARTS.len()).map(at)
+}
+
+/// The general entries whose names begin with `prefix`, in order.
+pub fn with_prefix(prefix: &[u8]) -> impl Iterator<Item = Parameter> {
+    let first = STARTS.partition_point(|&start| compare_key(TEXT, start, prefix).is_lt());
+    (first..STARTS.len()).map(at).take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
+}
+
+/// The general entry of the table called `name`.
+pub fn find(name: &[u8]) -> Option<Parameter> {
+    STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().map(at)
+}
+
+/// The table's entry for a name as asked for, else as found, its prefix left away if need be.
+pub(crate) fn find_for(found: &[u8], asked: &[u8]) -> Option<Parameter> {
+    find(asked).or_else(|| find(found)).or_else(|| {
+        let dot = memchr::memchr(b'.', found)?;
+        find(&found[dot + 1..])
+    })
+}
+
+/// The entries of one subsystem, found once for those who ask for many names.
+#[derive(Clone, Debug)]
+pub struct SubsystemDefaults(std::ops::Range<usize>);
+
+impl SubsystemDefaults {
+    /// Those of a subsystem in any case. Only the part before its first dot counts.
+    pub fn of(subsystem: &[u8]) -> Self {
+        let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
+        let order = |start: &u32| {
+            let key = &SUBSYSTEM_TEXT[*start as usize..];
+            let dot = memchr::memchr(b'.', key).unwrap_or(key.len());
+            caseless::cmp(&key[..dot], subsystem)
+        };
+        let first = SUBSYSTEM_STARTS.partition_point(|start| order(start).is_lt());
+        let count = SUBSYSTEM_STARTS[first..].partition_point(|start| order(start).is_eq());
+        SubsystemDefaults(first..first + count)
+    }
+
+    /// The entry of `name`.
+    pub fn find(&self, name: &[u8]) -> Option<Parameter> {
+        let found = SUBSYSTEM_STARTS[self.0.clone()].binary_search_by(|&start| {
+            let key = &SUBSYSTEM_TEXT[start as usize..];
+            let dot = memchr::memchr(b'.', key).unwrap_or(key.len());
+            compare_key(SUBSYSTEM_TEXT, start + dot as u32 + 1, name)
+        });
+        let index = self.0.start + found.ok()?;
+        let row = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);
+        Some(Parameter { row, index: index as u32, subsystem: true })
+    }
+}
+
+/// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot counts.
+pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
+    SubsystemDefaults::of(subsystem).find(name)
+}
+
+/// The entry that holds for `name` without any context: `P.Y` is Y of subsystem P where there is such an entry, else
+/// the general entry (`find_macro_def_item`, config.cpp).
+pub fn find_qualified(name: &[u8]) -> Option<Parameter> {
+    let of_subsystem = memchr::memchr(b'.', name)
+        .and_then(|dot| find_in_subsystem(&name[..dot], name.get(dot + 1..).unwrap_or_default()));
+    of_subsystem.or_else(|| find(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted_for_the_binary_search() {
+        let names: Vec<_> = all().map(|p| p.name().to_ascii_lowercase()).collect();
+        assert!(names.is_sorted());
+        assert!(names.len() > 1_100);
+        for index in 0..SUBSYSTEM_STARTS.len() {
+            let key = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index).key();
+            assert!(find_qualified(key).is_some_and(|p| p.subsystem), "{:?}", bstr::BStr::new(key));
+        }
+    }
+
+    #[test]
+    fn names_compare_without_case_and_escapes_are_resolved() {
+        assert_eq!(find(b"startd_Debug").map(|p| p.name()), Some(&b"STARTD_DEBUG"[..]));
+        assert!(find(b"NO_SUCH_KNOB").is_none());
+        let regexp = find(b"LOCAL_CONFIG_DIR_EXCLUDE_REGEXP").unwrap().default();
+        assert!(regexp.starts_with(br"^((\..*)|(.*\.pl)"), "{:?}", bstr::BStr::new(&regexp));
+        assert_eq!(find(b"COLLECTOR_PORT").unwrap().range(), Some((&b"0"[..], &b"65535"[..])));
+    }
+
+    #[test]
+    fn a_subsystem_has_defaults_of_its_own() {
+        let entry = find_in_subsystem(b"master.x", b"pid_snapshot_interval").unwrap();
+        assert_eq!(entry.default().as_ref(), b"60");
+        assert_eq!(entry.subsystem(), Some(&b"MASTER"[..]));
+    }
+}

@@ -1,0 +1,70 @@
+//! What the parameters of hooks, slots, cron jobs and the router are for, in one sentence each.
+//!
+//! The texts are ours. HTCondor's own table has texts for some parameters, which are not repeated here.
+
+use htc_base::text::table::{compare_key, count_lines, line_starts, matches_family, row};
+
+static TEXT: &[u8] = include_bytes!("data/descriptions.tsv");
+static STARTS: [u32; count_lines(include_bytes!("data/descriptions.tsv"))] =
+    line_starts(include_bytes!("data/descriptions.tsv"));
+
+/// What a parameter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// One sentence.
+    pub text: &'static str,
+    /// Whether HTCondor's own table describes the parameter as well, so that readers of `-info` expect a line.
+    pub in_table: bool,
+}
+
+/// The description of a name: its own, else that of the longest pattern that it matches (`*_HOOK_FETCH_WORK`). What
+/// stands before a first dot does not count.
+pub fn find(name: &[u8]) -> Option<Description> {
+    let name = memchr::memchr(b'.', name).map_or(name, |dot| &name[dot + 1..]);
+    let found = STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().or_else(|| {
+        let key = |index: &usize| row(TEXT, &STARTS, *index).key();
+        let patterns = (0..STARTS.len()).filter(|index| memchr::memchr2(b'*', b'#', key(index)).is_some());
+        patterns.filter(|index| matches_family(key(index), name)).max_by_key(|index| key(index).len())
+    })?;
+    let row = row(TEXT, &STARTS, found);
+    let text = std::str::from_utf8(row.field(1)).unwrap_or_default();
+    Some(Description { text, in_table: row.field(2) == b"table" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn starts(name: &str) -> Option<&'static str> {
+        find(name.as_bytes()).map(|found| found.text)
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_each_row_is_a_sentence() {
+        let keys: Vec<_> =
+            (0..STARTS.len()).map(|at| row(TEXT, &STARTS, at).key().to_ascii_lowercase()).collect();
+        assert!(keys.is_sorted() && keys.len() > 100);
+        for key in keys {
+            let text = find(&key).unwrap().text;
+            assert!(text.ends_with('.') && text.len() > 20, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_finds_its_own_text_or_that_of_the_narrowest_pattern() {
+        assert!(starts("farm_hook_fetch_work").unwrap().contains("asks for work"));
+        assert!(starts("FARM_HOOK_PREPARE_JOB_BEFORE_TRANSFER").unwrap().contains("input files"));
+        assert_eq!(starts("SLOT_TYPE_1_START"), starts("slot_type_22_start"));
+        assert!(starts("SLOT_TYPE_1").unwrap().contains("resource"));
+        assert!(starts("STARTD_CRON_GPU_MODE").unwrap().contains("OneShot"));
+        assert!(starts("SLOT1_JOB_HOOK_KEYWORD").unwrap().contains("that slot"));
+        assert!(starts("STARTD.START").unwrap().contains("slot takes a job"));
+        assert_eq!(starts("_HOOK_FETCH_WORK"), None);
+        assert_eq!(starts("SLOT_TYPE_"), None);
+        // A setting of a type that has no text of its own, and a name that is mistyped.
+        assert_eq!(starts("SLOT_TYPE_1_PREEMPT"), None);
+        assert_eq!(starts("SLOT_TYPE_1_PARTITIONABEL"), None);
+        assert_eq!(starts("SLOT_TYPE_X"), None);
+        assert_eq!(starts("MY_OWN_KNOB"), None);
+    }
+}

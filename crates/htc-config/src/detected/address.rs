@@ -1,0 +1,286 @@
+//! Which addresses of the host are its own to the outside (`my_hostname.cpp`, `network_interface_to_sockaddr`).
+
+use core::net::{IpAddr, Ipv6Addr};
+
+use bstr::{BString, ByteSlice};
+
+use super::system_file::read;
+use htc_base::text::list;
+use htc_base::world::{InterfaceAddress, World};
+
+/// How much the reference wants an address: public ones most, then private ones, loopback and link-local ones least.
+fn desirability(address: &IpAddr) -> u8 {
+    let (is_link_local, is_private) = match address {
+        IpAddr::V4(address) => (address.is_link_local(), address.is_private()),
+        IpAddr::V6(address) => (address.is_unicast_link_local(), address.is_unique_local()),
+    };
+    match () {
+        () if address.is_ipv6() && is_link_local => 1,
+        () if address.is_loopback() => 2,
+        () if is_link_local => 3,
+        () if is_private => 4,
+        () => 5,
+    }
+}
+
+/// The least desirability of an address that others can reach.
+const REACHABLE: u8 = 4;
+
+/// The best address of the kernel's table of IPv6 addresses (`/proc/net/if_inet6`): 32 hexadecimal digits and the
+/// number of the interface, also hexadecimal. Interfaces with lower numbers go first.
+fn best_v6(table: &[u8]) -> Option<IpAddr> {
+    let mut found: Vec<(u32, IpAddr)> = table
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.to_str().ok()?.split_ascii_whitespace();
+            let address = u128::from_str_radix(fields.next()?, 16).ok()?;
+            let interface = u32::from_str_radix(fields.next()?, 16).ok()?;
+            Some((interface, IpAddr::V6(Ipv6Addr::from_bits(address))))
+        })
+        .collect();
+    found.sort_by_key(|(interface, address)| (std::cmp::Reverse(desirability(address)), *interface));
+    found.first().map(|(_, address)| *address)
+}
+
+/// What NETWORK_INTERFACE names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Interface {
+    /// All interfaces.
+    #[default]
+    Any,
+    /// Those whose names or addresses match one of the patterns.
+    Patterns(BString),
+    /// An address, whether the host has it or not.
+    Address(IpAddr),
+}
+
+/// The settings that choose the host's addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AddressSettings {
+    /// NETWORK_INTERFACE.
+    pub(crate) interface: Interface,
+    /// ENABLE_IPV4 and ENABLE_IPV6 where they are truth values.
+    pub(crate) wanted: [Option<bool>; 2],
+}
+
+/// The addresses that the host goes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    /// IPv4 and IPv6.
+    pub(crate) families: [Option<IpAddr>; 2],
+    /// The one that is wanted most.
+    pub(crate) best: Option<IpAddr>,
+}
+
+impl Addresses {
+    /// Chooses anew (`ipv6_hostname.cpp`, `init_local_hostname_impl`): where NETWORK_INTERFACE is an address, that of the
+    /// other family stays as it was.
+    pub(super) fn choose(&mut self, settings: &AddressSettings, world: &dyn World) {
+        match &settings.interface {
+            Interface::Address(address) => {
+                self.families[usize::from(address.is_ipv6())] = Some(*address);
+                self.best = Some(*address);
+            }
+            _ => *self = Addresses::of(settings, world),
+        }
+    }
+
+    /// The addresses that the settings alone give.
+    pub(crate) fn of(settings: &AddressSettings, world: &dyn World) -> Self {
+        let wanted = settings.wanted;
+        match &settings.interface {
+            Interface::Any => {
+                let ours = world.ip_address();
+                Addresses::from_candidates(candidates(&ours, &read(world, V6_TABLE), wanted), wanted)
+            }
+            Interface::Address(address) => {
+                let mut chosen = Addresses { best: Some(*address), ..Addresses::default() };
+                chosen.families[usize::from(address.is_ipv6())] = Some(*address);
+                chosen
+            }
+            Interface::Patterns(patterns) => {
+                Addresses::from_candidates(matching(patterns, &world.interfaces(), wanted), wanted)
+            }
+        }
+    }
+
+    /// Where only one family can be reached by others, the other is left out unless it is asked for.
+    fn from_candidates(found: [Option<IpAddr>; 2], wanted: [Option<bool>; 2]) -> Self {
+        let mut families = found;
+        if let Some(reachable) = reachable(found) {
+            for family in 0..2 {
+                if !reachable[family] && reachable[1 - family] && wanted[family].is_none() {
+                    families[family] = None;
+                }
+            }
+        }
+        // The first of those that are equally good.
+        let best = families.into_iter().flatten().rev().max_by_key(desirability);
+        Addresses { families, best }
+    }
+}
+
+/// The kernel's table of IPv6 addresses.
+const V6_TABLE: &str = "/proc/net/if_inet6";
+
+/// The best address of each family that is not refused, of those that match.
+fn matching(
+    patterns: &[u8],
+    interfaces: &[InterfaceAddress],
+    wanted: [Option<bool>; 2],
+) -> [Option<IpAddr>; 2] {
+    let matches = |one: &&InterfaceAddress| {
+        let address = one.address.to_string();
+        let is_wanted = wanted[usize::from(one.address.is_ipv6())] != Some(false);
+        let mut patterns = list::split_by(patterns, b",").map(<[u8]>::trim_ascii);
+        is_wanted
+            && patterns.any(|pattern| {
+                list::matches_caseless(pattern, one.name.as_bytes())
+                    || list::matches_caseless(pattern, address.as_bytes())
+            })
+    };
+    [false, true].map(|is_v6| {
+        let rank = |one: &&InterfaceAddress| desirability(&one.address) * if one.is_up { 10 } else { 1 };
+        let family = interfaces.iter().filter(|one| one.address.is_ipv6() == is_v6).filter(matches);
+        family.rev().max_by_key(rank).map(|one| one.address)
+    })
+}
+
+/// Whether the settings give addresses of both families of which others can reach one only.
+pub(crate) fn is_uneven(settings: &AddressSettings, world: &dyn World) -> bool {
+    let found = match &settings.interface {
+        Interface::Any => {
+            let ours = world.ip_address();
+            candidates(&ours, &read(world, V6_TABLE), settings.wanted)
+        }
+        Interface::Patterns(patterns) => matching(patterns, &world.interfaces(), settings.wanted),
+        Interface::Address(_) => [None; 2],
+    };
+    reachable(found).is_some_and(|[v4, v6]| v4 != v6)
+}
+
+/// The best address of each family that is not refused.
+fn candidates(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
+    let own: Option<IpAddr> = ours.parse().ok();
+    let mut found = [own.filter(IpAddr::is_ipv4), best_v6(table).or(own.filter(IpAddr::is_ipv6))];
+    for (address, wanted) in found.iter_mut().zip(wanted) {
+        if wanted == Some(false) {
+            *address = None;
+        }
+    }
+    found
+}
+
+/// Which of two addresses can be reached by others.
+fn reachable(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
+    match found {
+        [Some(v4), Some(v6)] => Some([v4, v6].map(|address| desirability(&address) >= REACHABLE)),
+        _ => None,
+    }
+}
+
+/// The name of a host without a name service: its best address with `-` for dots and colons, and the domain; nothing
+/// without a domain (`ipv6_hostname.cpp`, `convert_ipaddr_to_fake_hostname`).
+pub(super) fn as_name(best: Option<IpAddr>, domain: &[u8]) -> BString {
+    let Some(best) = best.filter(|_| !domain.is_empty()) else {
+        return BString::default();
+    };
+    let mut name = best.to_string().replace(['.', ':'], "-");
+    if name.starts_with('-') {
+        name.insert(0, '0');
+    }
+    name.push('.');
+    let mut name = BString::from(name);
+    name.extend_from_slice(domain);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[u8] = b"fe8000000000000000fc00fffe000001 04 40 20 80     eth0\n\
+        00000000000000000000000000000001 01 80 10 80       lo\n\
+        fd000000000000000000000000000002 04 40 00 82     eth0\n";
+
+    fn chosen(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> Addresses {
+        Addresses::from_candidates(candidates(ours, table, wanted), wanted)
+    }
+
+    fn texts(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> Vec<String> {
+        let families = chosen(ours, table, wanted).families;
+        families.iter().flatten().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn both_families_are_found_where_both_can_be_reached() {
+        assert_eq!(texts("192.0.2.2", TABLE, [None; 2]), ["192.0.2.2", "fd00::2"]);
+        let public = b"20010db8000000000000000000000007 05 40 00 80 eth1\n";
+        assert_eq!(texts("192.0.2.2", &[TABLE, public].concat(), [None; 2]), ["192.0.2.2", "2001:db8::7"]);
+    }
+
+    #[test]
+    fn an_address_that_nobody_reaches_is_left_out_unless_it_is_asked_for() {
+        let lonely = b"00000000000000000000000000000001 01 80 10 80 lo\n";
+        assert_eq!(texts("192.0.2.2", lonely, [None; 2]), ["192.0.2.2"]);
+        assert_eq!(texts("192.0.2.2", lonely, [None, Some(true)]), ["192.0.2.2", "::1"]);
+        assert_eq!(texts("127.0.0.1", lonely, [None; 2]), ["127.0.0.1", "::1"]);
+        assert_eq!(texts("127.0.0.1", TABLE, [None; 2]), ["fd00::2"]);
+        assert_eq!(texts("192.0.2.2", TABLE, [Some(false), None]), ["fd00::2"]);
+        assert_eq!(texts("192.0.2.2", TABLE, [None, Some(false)]), ["192.0.2.2"]);
+        assert_eq!(texts("192.0.2.2", b"", [None; 2]), ["192.0.2.2"]);
+    }
+
+    #[test]
+    fn without_a_name_service_the_best_address_is_the_name() {
+        let name =
+            |ours: &str, table: &[u8]| as_name(chosen(ours, table, [None; 2]).best, b"x.y").to_string();
+        assert_eq!(name("192.0.2.2", TABLE), "192-0-2-2.x.y");
+        assert_eq!(name("10.0.0.2", TABLE), "10-0-0-2.x.y");
+        assert_eq!(
+            name("10.0.0.2", b"20010db8000000000000000000000007 05 40 00 80 eth1\n"),
+            "2001-db8--7.x.y"
+        );
+        assert_eq!(as_name("::1".parse().ok(), b"x.y"), "0--1.x.y");
+        assert_eq!(as_name("::1".parse().ok(), b""), "");
+    }
+
+    #[test]
+    fn patterns_choose_among_the_addresses_of_the_interfaces() {
+        let one = |name: &str, address: &str, is_up| InterfaceAddress {
+            name: name.into(),
+            address: address.parse().unwrap(),
+            is_up,
+        };
+        let all = [
+            one("lo", "127.0.0.1", true),
+            one("eth0", "10.0.0.2", true),
+            one("eth1", "198.51.100.7", false),
+            one("eth2", "10.1.0.2", true),
+            one("lo", "::1", true),
+        ];
+        let found = |patterns: &str| matching(patterns.as_bytes(), &all, [None; 2]);
+        let v4 = |patterns: &str| found(patterns)[0].map(|address| address.to_string());
+        assert_eq!(v4("*").as_deref(), Some("10.0.0.2"), "an interface that is down is not taken");
+        assert_eq!(v4("ETH1").as_deref(), Some("198.51.100.7"));
+        assert_eq!(v4("nothing, 10.1.*").as_deref(), Some("10.1.0.2"));
+        assert_eq!(
+            found("lo").map(|found| found.map(|address| address.to_string())),
+            [Some("127.0.0.1".into()), Some("::1".into())]
+        );
+        assert_eq!(found("wlan*"), [None; 2]);
+    }
+
+    #[test]
+    fn an_address_that_is_set_later_leaves_that_of_the_other_family() {
+        let interface = |text: &str| AddressSettings {
+            interface: Interface::Address(text.parse().unwrap()),
+            ..AddressSettings::default()
+        };
+        let world = htc_os::RealWorld::new();
+        let mut addresses = Addresses::default();
+        addresses.choose(&interface("fd00::2"), &world);
+        addresses.choose(&interface("127.0.0.1"), &world);
+        assert_eq!(addresses.families.map(|one| one.unwrap().to_string()), ["127.0.0.1", "fd00::2"]);
+    }
+}

@@ -1,0 +1,549 @@
+//! Expansion of references (`expand_macro`, config.cpp): the expander behind ordinary values, and the one behind
+//! `condor_config_val -macro`.
+//!
+//! The reference rescans its whole text after each replacement and has no bound of any kind. Here the rescan begins at
+//! the first dollar that could still matter, which gives the same result, and expansion always ends: a name that comes
+//! up inside its own value, too many replacements or too long a result are errors that name the chain.
+//!
+//! This file and `functions` call one another: a function expands its arguments, and an expansion calls functions.
+
+mod regions;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bstr::BString;
+
+use self::regions::Regions;
+use crate::functions;
+use crate::reference::{Function, Reference, is_dollar, next_reference};
+use htc_base::text::caseless;
+use htc_base::world::World;
+use htc_classad::ClassAd;
+
+/// Where `$(NAME)` comes from. Configuration, transforms and routes each bring one.
+pub trait MacroSource {
+    /// The raw value of a name. `None`: undefined; an empty value: defined but empty. All lookup steps of the owner.
+    fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>>;
+
+    /// What `$EVAL()` and complex `if` conditions are evaluated in.
+    fn ad(&self) -> Option<&ClassAd> {
+        None
+    }
+
+    /// What is left of `name` behind the source's own subsystem or local name and a dot: a definition of `SUB.X` also
+    /// counts `$(X)` as a reference to itself.
+    fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
+        let _ = name;
+        None
+    }
+
+    /// The directory that `$Ff()` puts before relative paths; reading of configuration has none.
+    fn directory(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A function of a text that could not do its work. The expansion goes on with what the reference takes instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The reference's words.
+    pub text: BString,
+    /// The line of its own source that the reference names in the message.
+    pub reference_line: u32,
+}
+
+/// The text of a message as the reference prints it.
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR \"{}\" at line {} in file config.cpp", self.text, self.reference_line)
+    }
+}
+
+/// Why an expansion was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpandErrorKind {
+    /// A name comes up inside its own value.
+    Cycle,
+    /// Functions look up values whose functions look up values, too many levels deep.
+    TooDeep,
+    /// The result grew beyond [`MAX_LENGTH`].
+    TooLong,
+    /// More than `MAX_REPLACEMENTS` references were replaced.
+    TooMany,
+}
+
+/// An expansion that would not end, or not within reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpandError {
+    /// What went wrong.
+    pub kind: ExpandErrorKind,
+    /// The names that lead to the place, outermost first; for a cycle the last is one of the others.
+    pub chain: Vec<BString>,
+}
+
+impl fmt::Display for ExpandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ExpandErrorKind::Cycle => write!(f, "the value refers to itself: ")?,
+            ExpandErrorKind::TooDeep => write!(f, "functions are nested more than {MAX_DEPTH} deep: ")?,
+            ExpandErrorKind::TooLong => {
+                write!(f, "the value grows beyond {} MiB: ", MAX_LENGTH / (1024 * 1024))?;
+            }
+            ExpandErrorKind::TooMany => write!(f, "more than {MAX_REPLACEMENTS} references to expand: ")?,
+        }
+        const SHOWN: usize = 12;
+        for (n, name) in self.chain.iter().enumerate() {
+            if n > 0 {
+                write!(f, " -> ")?;
+            }
+            if n == SHOWN && self.chain.len() > 2 * SHOWN {
+                write!(f, "({} more) -> {}", self.chain.len() - SHOWN - 1, self.chain[self.chain.len() - 1])?;
+                break;
+            }
+            write!(f, "{name}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ExpandError {}
+
+/// The longest text an expansion may come to, in bytes.
+pub const MAX_LENGTH: usize = 16 * 1024 * 1024;
+/// How many references one expansion may replace.
+const MAX_REPLACEMENTS: u32 = 500_000;
+/// How deep functions may look up values that hold functions.
+pub const MAX_DEPTH: usize = 64;
+/// How many bytes one expansion may scan.
+const MAX_SCANNED: u64 = 4 << 30;
+
+/// One replacement, for those who want to tell the story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The reference as it stood in the text.
+    pub reference: BString,
+    /// What took its place.
+    pub value: BString,
+    /// How many names led here.
+    pub depth: usize,
+}
+
+/// Which of the two expanders is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Ordinary values, conditions, includes (`config.cpp`, `expand_macro(const char *)`).
+    File,
+    /// `-macro` (`expand_macro(std::string &)`).
+    Text,
+}
+
+/// The state of one expansion with everything it looks up on the way.
+pub struct Expander<'a> {
+    pub(crate) source: &'a dyn MacroSource,
+    pub(crate) world: &'a dyn World,
+    report: &'a mut dyn FnMut(Message),
+    steps: Option<&'a mut Vec<Step>>,
+    chain: Vec<BString>,
+    replaced: u32,
+    scanned: u64,
+    /// Whether the last plain reference gave its default: what that holds is no value of the name.
+    pub(crate) took_default: bool,
+}
+
+/// Expands every reference of `text` as ordinary values are expanded. Failing functions report and go on.
+///
+/// # Errors
+/// An expansion that would not end, or not within [`MAX_LENGTH`] and `MAX_REPLACEMENTS`.
+pub fn expand(
+    text: &[u8],
+    source: &dyn MacroSource,
+    world: &dyn World,
+    report: &mut dyn FnMut(Message),
+) -> Result<BString, ExpandError> {
+    Expander::new(source, world, report).file(text)
+}
+
+/// The result of [`expand_text`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextExpansion {
+    /// The text.
+    pub text: BString,
+    /// Bit i is set if the i-th reference of the text itself gave something.
+    pub non_empty: u32,
+}
+
+/// Expands `text` by the rules of `condor_config_val -macro`.
+///
+/// # Errors
+/// As for [`expand`].
+pub fn expand_text(
+    text: &[u8],
+    source: &dyn MacroSource,
+    world: &dyn World,
+    report: &mut dyn FnMut(Message),
+) -> Result<TextExpansion, ExpandError> {
+    let (text, non_empty) = Expander::new(source, world, report).text(text)?;
+    Ok(TextExpansion { text, non_empty })
+}
+
+impl<'a> Expander<'a> {
+    /// One that takes what references stand for from `source`, and tells `report` what is odd.
+    pub fn new(
+        source: &'a dyn MacroSource,
+        world: &'a dyn World,
+        report: &'a mut dyn FnMut(Message),
+    ) -> Self {
+        Expander {
+            source,
+            world,
+            report,
+            steps: None,
+            chain: Vec::new(),
+            replaced: 0,
+            scanned: 0,
+            took_default: false,
+        }
+    }
+
+    /// For text that is the value of `name`: a reference to that name is a cycle.
+    pub fn of(mut self, name: &[u8]) -> Self {
+        self.chain.push(name.into());
+        self
+    }
+
+    /// Tells each replacement.
+    pub fn telling(self, steps: &'a mut Vec<Step>) -> Self {
+        Expander { steps: Some(steps), ..self }
+    }
+
+    /// Replaces only the references of `text` to the name that it is to be the value of (`expand_self_macro`, config.cpp).
+    ///
+    /// # Errors
+    /// A text that still refers to itself after very many replacements, or grows too long.
+    pub fn own<'t>(mut self, name: &[u8], text: &'t [u8]) -> Result<Cow<'t, [u8]>, ExpandError> {
+        if memchr::memchr(b'$', text).is_none() {
+            return Ok(text.into());
+        }
+        let short = self.source.without_own_prefix(name);
+        let is_self = |function: Function, body: &[u8]| {
+            let refers = |name: &[u8]| {
+                caseless::starts_with(body, name) && matches!(body.get(name.len()), None | Some(b':'))
+            };
+            matches!(function, Function::Plain | Function::Filename)
+                && (refers(name) || short.is_some_and(refers))
+        };
+        if next_reference(text, 0, &mut None, is_self).is_none() {
+            return Ok(text.into());
+        }
+        let mut text = text.to_vec();
+        let mut from = 0;
+        loop {
+            let mut first = None;
+            self.count_scan(text.len() - from)?;
+            let Some(found) = next_reference(&text, from, &mut first, is_self) else {
+                return Ok(text.into());
+            };
+            let value = functions::file_value(&mut self, &text, &found)?;
+            self.count_replacement(text.len() + value.len(), &Regions::default())?;
+            from = first.unwrap_or(found.dollar).min(found.dollar);
+            let value = value.into_owned();
+            text.splice(found.dollar..found.end, value);
+        }
+    }
+
+    /// Reports a function that failed.
+    pub(crate) fn complain(&mut self, reference_line: u32, text: impl Into<BString>) {
+        (self.report)(Message { text: text.into(), reference_line });
+    }
+
+    /// The value of `name` for a function: looked up, then expanded. `None` if it is undefined.
+    pub(crate) fn value_of(&mut self, name: &[u8], mode: Mode) -> Result<Option<BString>, ExpandError> {
+        Ok(self.value_and_references(name, mode)?.map(|(value, _)| value))
+    }
+
+    /// As [`Expander::value_of`], and whether the raw value held a dollar.
+    pub(crate) fn value_and_references(
+        &mut self,
+        name: &[u8],
+        mode: Mode,
+    ) -> Result<Option<(BString, bool)>, ExpandError> {
+        let source = self.source;
+        let Some(raw) = source.raw(name) else {
+            return Ok(None);
+        };
+        if memchr::memchr(b'$', &raw).is_none() {
+            return Ok(Some((raw.into_owned().into(), false)));
+        }
+        if let Some(at) = self.chain.iter().position(|outer| caseless::eq(outer, name)) {
+            let mut chain = self.chain[at..].to_vec();
+            chain.push(name.into());
+            return Err(ExpandError { kind: ExpandErrorKind::Cycle, chain });
+        }
+        if self.chain.len() >= MAX_DEPTH {
+            return Err(ExpandError { kind: ExpandErrorKind::TooDeep, chain: self.chain.clone() });
+        }
+        self.chain.push(name.into());
+        let value = self.nested(&raw, mode)?;
+        self.chain.pop();
+        Ok(Some((value, true)))
+    }
+
+    /// Expands a text within a function.
+    pub(crate) fn nested(&mut self, text: &[u8], mode: Mode) -> Result<BString, ExpandError> {
+        match mode {
+            Mode::File => self.file(text),
+            Mode::Text => Ok(self.text(text)?.0),
+        }
+    }
+
+    fn count_scan(&mut self, bytes: usize) -> Result<(), ExpandError> {
+        self.scanned = self.scanned.saturating_add(bytes as u64);
+        match self.scanned > MAX_SCANNED {
+            true => Err(ExpandError { kind: ExpandErrorKind::TooMany, chain: self.chain.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    fn count_replacement(&mut self, length: usize, inside: &Regions) -> Result<(), ExpandError> {
+        self.replaced += 1;
+        let kind = match (self.replaced > MAX_REPLACEMENTS, length > MAX_LENGTH) {
+            (false, false) => return Ok(()),
+            (_, true) => ExpandErrorKind::TooLong,
+            (true, false) => ExpandErrorKind::TooMany,
+        };
+        Err(ExpandError { kind, chain: self.chain_with(inside) })
+    }
+
+    /// The names that lead to a place.
+    fn chain_with(&self, inside: &Regions) -> Vec<BString> {
+        self.chain.iter().chain(inside.names()).cloned().collect()
+    }
+
+    /// Refuses a name that comes up inside its own value.
+    fn check_cycle(&self, name: &[u8], inside: &Regions) -> Result<(), ExpandError> {
+        let is_name = |outer: &BString| caseless::eq(outer, name);
+        if !inside.has(name) && !self.chain.iter().any(is_name) {
+            return Ok(());
+        }
+        let chain = self.chain_with(inside);
+        let from = chain.iter().position(is_name).unwrap_or_default();
+        let chain = chain.into_iter().skip(from).chain([name.into()]).collect();
+        Err(ExpandError { kind: ExpandErrorKind::Cycle, chain })
+    }
+
+    /// Goes into a reference: the name that is looked up, if it is a plain one. What functions look up is inside of everything
+    /// that surrounds them.
+    fn enter(
+        &mut self,
+        found: &Reference,
+        text: &[u8],
+        regions: &Regions,
+    ) -> Result<Option<BString>, ExpandError> {
+        match found.function {
+            Function::Plain => {
+                let (name, _) = found.name_and_default(text);
+                self.check_cycle(name, regions)?;
+                return Ok(Some(name.into()));
+            }
+            Function::Env => {}
+            _ => self.chain.extend(regions.names().cloned()),
+        }
+        Ok(None)
+    }
+
+    /// Expands as ordinary values are: always the leftmost reference of the whole text.
+    pub fn file(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
+        if memchr::memchr(b'$', text).is_none() {
+            return Ok(text.into());
+        }
+        let mut done: Vec<u8> = Vec::new();
+        let mut rest = FrontBuffer::new(text);
+        let mut regions = Regions::default();
+        let mut has_dollar_macro = false;
+        loop {
+            let mut first = None;
+            let found = next_reference(rest.text(), 0, &mut first, |function, body| {
+                let is_dollar = is_dollar(function, body);
+                has_dollar_macro |= is_dollar;
+                !is_dollar
+            });
+            let Some(mut found) = found else {
+                self.count_scan(rest.text().len())?;
+                done.extend_from_slice(rest.text());
+                break;
+            };
+            self.count_scan(found.end)?;
+            // Nothing before the first dollar that was looked at can become part of a reference.
+            let keep = first.unwrap_or(found.dollar).min(found.dollar);
+            done.extend_from_slice(&rest.text()[..keep]);
+            rest.skip(keep);
+            found = Reference {
+                dollar: found.dollar - keep,
+                body: found.body - keep,
+                default: found.default.map(|at| at - keep),
+                end: found.end - keep,
+                ..found
+            };
+            let (start, tail) = (done.len() + found.dollar, rest.text().len() - found.end);
+            regions.around(start, tail);
+
+            let outer = self.chain.len();
+            let name = self.enter(&found, rest.text(), &regions)?;
+            let value = functions::file_value(self, rest.text(), &found)?;
+            self.chain.truncate(outer);
+            let reference = &rest.text()[found.dollar..found.end];
+            if let Some(steps) = self.steps.as_deref_mut() {
+                let depth = self.chain.len() + regions.len();
+                steps.push(Step { reference: reference.into(), value: value.as_ref().into(), depth });
+            }
+            let length = done.len() + rest.text().len() + value.len();
+            self.count_replacement(length, &regions)?;
+            let value = value.into_owned();
+            rest.replace(found.dollar, found.end, &value);
+            let taken = !self.took_default && memchr::memchr(b'$', &value).is_some();
+            if let Some(name) = name.filter(|_| taken) {
+                regions.push(name, start, tail);
+            }
+        }
+        if has_dollar_macro {
+            replace_dollars(&mut done);
+        }
+        Ok(done.into())
+    }
+
+    /// Expands as `-macro` does: on from the last replacement, `$(DOLLAR)` stays. A function that fails ends it.
+    fn text(&mut self, text: &[u8]) -> Result<(BString, u32), ExpandError> {
+        let mut text = text.to_vec();
+        let mut regions = Regions::default();
+        let mut mask = TopLevel::default();
+        let mut from = 0;
+        loop {
+            self.count_scan(text.len() - from)?;
+            let not_dollar = |function, body: &[u8]| !is_dollar(function, body);
+            let Some(found) = next_reference(&text, from, &mut None, not_dollar) else {
+                break;
+            };
+            let (start, tail) = (found.dollar, text.len() - found.end);
+            regions.around(start, tail);
+            let outer = self.chain.len();
+            let name = self.enter(&found, &text, &regions)?;
+            let value = functions::text_value(self, &text, &found)?;
+            self.chain.truncate(outer);
+            let value = match value {
+                Ok(value) => value.into_owned(),
+                Err(message) => {
+                    // Every failure in a text is told from one line (`config.cpp`, `expand_macro(std::string &)`).
+                    self.complain(4816, message);
+                    break;
+                }
+            };
+            self.count_replacement(text.len() + value.len(), &regions)?;
+            mask.replaced(&found, value.len());
+            let refers = !self.took_default && memchr::memchr(b'$', &value).is_some();
+            text.splice(found.dollar..found.end, value);
+            if let Some(name) = name.filter(|_| refers) {
+                regions.push(name, start, tail);
+            }
+            from = found.dollar;
+        }
+        Ok((text.into(), mask.finish()))
+    }
+}
+
+/// Replaces each `$(DOLLAR)` by a dollar. One that follows directly on another is hidden by `$$(` (`expand_macro`, config.cpp).
+fn replace_dollars(text: &mut Vec<u8>) {
+    let mut done: Vec<u8> = Vec::with_capacity(text.len());
+    let mut rest = FrontBuffer::new(text);
+    while let Some(found) = next_reference(rest.text(), 0, &mut None, is_dollar) {
+        // A dollar just made is scanned again together with the dollars before it and the text behind it.
+        let run = rest.text()[..found.dollar].iter().rev().take_while(|&&byte| byte == b'$').count();
+        let keep = found.dollar - run;
+        done.extend_from_slice(&rest.text()[..keep]);
+        rest.skip(keep);
+        rest.replace(run, found.end - keep, b"$");
+    }
+    done.extend_from_slice(rest.text());
+    *text = done;
+}
+
+/// A text that is replaced at its front without moving its tail.
+struct FrontBuffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl FrontBuffer {
+    fn new(text: &[u8]) -> Self {
+        FrontBuffer { bytes: text.to_vec(), start: 0 }
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.start += bytes;
+    }
+
+    /// Puts `value` in the place of `from..to`.
+    fn replace(&mut self, from: usize, to: usize, value: &[u8]) {
+        let room = self.start + to;
+        let needed = from + value.len();
+        if needed > room {
+            let more = (needed - room).max(self.text().len() / 2 + 64);
+            let mut grown = vec![0; self.start + more];
+            grown.extend_from_slice(self.text());
+            self.bytes = grown;
+            self.start += more;
+        }
+        let end = self.start + to;
+        let begin = end - needed;
+        self.bytes.copy_within(self.start..self.start + from, begin);
+        self.bytes[begin + from..end].copy_from_slice(value);
+        self.start = begin;
+    }
+}
+
+/// Which references of the text itself gave something (`config.cpp`, `expand_macro(std::string &)`).
+#[derive(Default)]
+struct TopLevel {
+    mask: u32,
+    index: Option<u32>,
+    length: i64,
+    end: i64,
+    advanced: bool,
+    started: bool,
+}
+
+impl TopLevel {
+    fn replaced(&mut self, found: &Reference, length: usize) {
+        let (dollar, length) = (found.dollar as i64, length as i64);
+        let replaced = (found.end - found.dollar) as i64;
+        let next = |index: Option<u32>| Some(index.map_or(0, |index| (index + 1).min(31)));
+        if !self.started || self.end <= dollar {
+            if self.started && self.length > 0 {
+                self.mask |= 1 << self.index.unwrap_or(0);
+            }
+            self.index = next(self.index);
+            self.length = length;
+            self.end = dollar + length;
+            self.advanced = true;
+        } else {
+            self.length += length - replaced;
+            if self.length == 0 && !self.advanced {
+                self.index = next(self.index);
+            }
+            self.advanced = false;
+            self.end += length - replaced;
+        }
+        self.started = true;
+    }
+
+    fn finish(mut self) -> u32 {
+        if self.started && self.length > 0 {
+            self.mask |= 1 << self.index.unwrap_or(0);
+        }
+        self.mask
+    }
+}

@@ -1,0 +1,235 @@
+//! `$F<flags>()`, `$BASENAME()` and `$DIRNAME()`: parts of a path (`config.cpp`,
+//! `evaluate_macro_func`, `strdup_path_quoted`).
+//!
+//! The reference cuts its answer out of one buffer and puts quotes back over what stands there, which is why lone
+//! quotes come out of some flags; the buffer is kept here for the same answers.
+
+use htc_base::text::caseless;
+
+/// What the flags of `$F` ask for.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    extension: bool,
+    name: bool,
+    path: bool,
+    directories: usize,
+    quote: Option<u8>,
+    full_path: bool,
+    separator: Option<u8>,
+    bare: bool,
+}
+
+/// `$BASENAME(path,suffix)`.
+pub(crate) fn basename(path: &[u8], suffix: Option<&[u8]>) -> Vec<u8> {
+    let parts = Parts { extension: true, name: true, ..Parts::default() };
+    cut(path, parts, suffix, None)
+}
+
+/// `$DIRNAME(path)`.
+pub(crate) fn dirname(path: &[u8]) -> Vec<u8> {
+    cut(path, Parts { path: true, ..Parts::default() }, None, None)
+}
+
+/// `$F<flags>(path)`; `call` is the name of the function with its flags. `directory` goes before a relative path
+/// under flag `f`.
+pub(crate) fn parts(path: &[u8], call: &[u8], directory: Option<&[u8]>) -> Vec<u8> {
+    let mut parts = Parts::default();
+    let (mut quoted, mut for_arguments) = (false, false);
+    for flag in call.strip_prefix(b"F").unwrap_or(call) {
+        match flag | 0x20 {
+            b'x' => parts.extension = true,
+            b'n' => parts.name = true,
+            b'p' => parts.path = true,
+            b'd' => parts.directories += 1,
+            b'a' => for_arguments = true,
+            b'b' => parts.bare = true,
+            b'f' => parts.full_path = true,
+            b'w' => parts.separator = Some(b'\\'),
+            b'u' => parts.separator = Some(b'/'),
+            b'q' => quoted = true,
+            _ => {}
+        }
+    }
+    parts.quote = quoted.then_some(if for_arguments { b'\'' } else { b'"' });
+    cut(path, parts, None, directory)
+}
+
+/// The text without one pair of equal quotes around it.
+fn unquoted(text: &[u8]) -> &[u8] {
+    match text {
+        [first, inner @ .., last] if first == last && matches!(first, b'"' | b'\'') => inner,
+        _ => text,
+    }
+}
+
+/// Copies a text, losing a quote at either end, putting `quote` around it (`strcpy_quoted`).
+fn quoted_copy(text: &[u8], quote: Option<u8>) -> Vec<u8> {
+    let mut text = text;
+    if let Some((&first, rest)) = text.split_first()
+        && (first == b'"' || Some(first) == quote)
+    {
+        text = rest.strip_suffix(&[first]).unwrap_or(rest);
+    }
+    let mut copy = Vec::with_capacity(text.len() + 3);
+    copy.extend(quote);
+    copy.extend_from_slice(text);
+    copy.extend(quote);
+    copy
+}
+
+/// The whole path in the buffer from which the answer is cut.
+fn buffer(path: &[u8], parts: Parts, directory: Option<&[u8]>) -> Vec<u8> {
+    let turned = |mut text: Vec<u8>| {
+        if let Some(separator) = parts.separator {
+            let other = if separator == b'/' { b'\\' } else { b'/' };
+            for byte in &mut text {
+                if *byte == other {
+                    *byte = separator;
+                }
+            }
+        }
+        text
+    };
+    let inner = unquoted(path);
+    let directory = directory.filter(|directory| !directory.is_empty() && parts.full_path);
+    match directory {
+        Some(directory) if inner.first() != Some(&b'/') => {
+            let delimiter = parts.separator.unwrap_or(b'/');
+            let mut joined = directory.strip_suffix(b"/").unwrap_or(directory).to_vec();
+            joined.push(delimiter);
+            joined.extend_from_slice(
+                inner.strip_prefix(b"./").filter(|rest| !rest.is_empty()).unwrap_or(inner),
+            );
+            turned(quoted_copy(&joined, parts.quote))
+        }
+        _ => turned(quoted_copy(inner, parts.quote)),
+    }
+}
+
+/// Where the name begins behind so many directories from the end; `None` if there are not so many
+/// (`condor_basename_plus_dirs`, which reads stray memory then).
+fn name_with_directories(buffer: &[u8], directories: usize) -> Option<usize> {
+    let mut starts = Vec::new();
+    let mut at = 0;
+    if buffer.starts_with(br"\\") {
+        at = if buffer[2..].starts_with(br".\") { 4 } else { 2 };
+        starts.push(at);
+    }
+    starts.extend((at..buffer.len()).filter(|&at| matches!(buffer[at], b'/' | b'\\')).map(|at| at + 1));
+    let kept = starts.len().checked_sub(directories)?;
+    Some(kept.checked_sub(1).map_or(0, |last| starts[last]))
+}
+
+/// The offset of the extension's dot within a file name; its length if it has none.
+fn extension(name: &[u8]) -> usize {
+    memchr::memrchr(b'.', name).filter(|&dot| dot > 0).unwrap_or(name.len())
+}
+
+fn cut(path: &[u8], mut parts: Parts, suffix: Option<&[u8]>, directory: Option<&[u8]>) -> Vec<u8> {
+    let buffer = buffer(path, parts, directory);
+    let mut end = buffer.len();
+    let name = memchr::memrchr(b'/', &buffer).map_or(0, |slash| slash + 1);
+    let mut dot = name + extension(&buffer[name..]);
+    if let Some(suffix) = suffix
+        && end - name >= suffix.len()
+        && caseless::eq(suffix, &buffer[end - suffix.len()..])
+    {
+        dot = end - suffix.len();
+        parts.extension = false;
+    }
+    if name == 0 && (parts.extension || parts.name) {
+        parts.path = false;
+        parts.directories = 0;
+    }
+    let mut start = 0;
+    match (parts.directories > 0, parts.path, parts.name, parts.extension) {
+        (false, false, false, true) => start = dot + usize::from(parts.bare && dot < end),
+        (false, false, true, true) => start = name,
+        (false, false, true, false) => (start, end) = (name, dot),
+        (false, false, false, false) | (false, true, true, true) | (false, true, false, true) => {}
+        (false, true, false, false) => end = name.saturating_sub(usize::from(parts.bare)),
+        (false, true, true, false) => end = dot,
+        (true, _, has_name, has_extension) => {
+            if name == 0 {
+                (start, end) = (1, 1);
+            } else {
+                match name_with_directories(&buffer, parts.directories) {
+                    Some(found) => start = found,
+                    None => return Vec::new(),
+                }
+                match (has_name, has_extension) {
+                    (true, false) => end = dot,
+                    (false, false) => end = name - usize::from(parts.bare),
+                    _ => {}
+                }
+            }
+        }
+    }
+    requoted(buffer, (start, end), parts.quote)
+}
+
+/// A part of the buffer with the quotes put back.
+fn requoted(mut buffer: Vec<u8>, (mut start, mut end): (usize, usize), quote: Option<u8>) -> Vec<u8> {
+    // Room for the quotes, as zero bytes at which the answer would end.
+    buffer.resize(buffer.len().max(end) + 3, 0);
+    if let Some(quote) = quote {
+        if buffer[start] != quote && start > 0 {
+            start -= 1;
+            buffer[start] = quote;
+        }
+        if end > 1 && buffer[end - 1] == quote {
+            end -= 1;
+        }
+        buffer[end] = quote;
+        end += 1;
+    }
+    let answer = buffer.get(start..end).unwrap_or_default();
+    answer[..memchr::memchr(0, answer).unwrap_or(answer.len())].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f(call: &str, path: &str) -> String {
+        String::from_utf8(parts(path.as_bytes(), call.as_bytes(), None)).unwrap()
+    }
+
+    #[test]
+    fn parts_of_a_path() {
+        let path = "/a/b.c/d.e.f";
+        for (call, expected) in [
+            ("Fn", "d.e"),
+            ("Fx", ".f"),
+            ("Fd", "b.c/"),
+            ("Fdd", "a/b.c/"),
+            ("Fpn", "/a/b.c/d.e"),
+            ("Fdnx", "b.c/d.e.f"),
+            ("Fpb", "/a/b.c"),
+            ("Fxb", "f"),
+            ("Fw", "\\a\\b.c\\d.e.f"),
+            ("Fp", "/a/b.c/"),
+        ] {
+            assert_eq!(f(call, path), expected, "{call}");
+        }
+        assert_eq!(f("Fqa", "\"/a/b c/d.txt\""), "'/a/b c/d.txt'");
+        assert_eq!(f("Fqn", "\"/a/b c/d.txt\""), "\"d\"");
+        assert_eq!(f("Fpx", "file.tar.gz"), ".gz");
+        assert_eq!(f("Fx", ".bashrc"), "");
+        assert_eq!(f("F", "NOPE"), "NOPE");
+    }
+
+    #[test]
+    fn lone_quotes_come_out_where_the_reference_loses_them() {
+        assert_eq!(f("Fqp", "file"), "\"");
+        assert_eq!(f("Fqx", "noext"), "\"");
+        assert_eq!(f("Fqd", "file"), "\"\"");
+    }
+
+    #[test]
+    fn suffixes_of_basename() {
+        assert_eq!(basename(b"/x/file.tar.gz", Some(b".TAR.GZ")), b"file");
+        assert_eq!(basename(b"/x/file.tar.gz", None), b"file.tar.gz");
+        assert_eq!(dirname(b"/a/b.c/d"), b"/a/b.c/");
+    }
+}

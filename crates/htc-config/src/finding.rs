@@ -1,0 +1,54 @@
+//! What a rule has found, and the order in which that is read.
+
+use bstr::BString;
+
+use crate::macro_set::Definition;
+use crate::spot::Spot;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// A stable name of the rule that found it.
+    pub rule: &'static str,
+    /// Where it stands; `None` for what stands in no file.
+    pub spot: Option<Spot>,
+    /// The parameter it is about.
+    pub name: BString,
+    /// What is wrong, in lower case without a stop.
+    pub message: String,
+    /// What to do.
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    /// One about a definition; `spot` is the place of what is wrong with it.
+    pub fn new(
+        rule: &'static str,
+        (definition, spot): (&Definition, Option<Spot>),
+        message: String,
+        fix: Option<String>,
+    ) -> Self {
+        Finding { rule, spot, name: definition.name.clone(), message: shortened(message), fix }
+    }
+}
+
+/// A message that people can read, whatever names and values it holds.
+fn shortened(message: String) -> String {
+    const LONGEST: usize = 2000;
+    if message.len() <= LONGEST {
+        return message;
+    }
+    let at = |limit: usize| (0..=limit).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0);
+    format!("{}...{}", &message[..at(LONGEST / 2)], &message[at(message.len() - LONGEST / 2)..])
+}
+
+/// Findings in the order in which people read: by file as read, line and column.
+pub fn sort(findings: &mut Vec<Finding>) {
+    findings.sort_by(|a, b| {
+        let key = |finding: &Finding| {
+            finding.spot.as_ref().map(|spot| (spot.source.number(), spot.line, spot.span.start))
+        };
+        (key(a), a.rule, &a.name).cmp(&(key(b), b.rule, &b.name))
+    });
+    findings.dedup();
+}

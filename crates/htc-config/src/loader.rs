@@ -1,0 +1,302 @@
+//! A configuration while it is read: what all statements and sources have to do with.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use crate::config_error::{ConfigError, ErrorPlace};
+use crate::expand::{self, ExpandError, MacroSource, Message};
+use crate::load_options::LoadOptions;
+use crate::macro_set::{Found, MacroSet, Place, SourceId, Who};
+use crate::statement::{self, Operator};
+use htc_base::text::caseless;
+use htc_base::world::{InMode, World};
+
+/// How deep includes and templates may be nested.
+pub(crate) const MAX_NESTING: u32 = 20;
+
+/// A source that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRead {
+    /// What it is.
+    pub kind: NotReadKind,
+    /// Its name, or the command line.
+    pub name: BString,
+    /// The source that names it in an `include`, and the line.
+    pub from: Option<(SourceId, u32)>,
+    /// Why it could not be read.
+    pub reason: String,
+}
+
+/// What was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReadKind {
+    /// A command, which was not run.
+    Command,
+    /// A file that has to be there.
+    File,
+    /// A directory of LOCAL_CONFIG_DIR, which need not be there.
+    Directory,
+}
+
+/// A definition that a condition left out, for those who ask why a value is not what they wrote.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    /// The name as written.
+    pub name: BString,
+    /// The text behind the operator.
+    pub value: BString,
+    /// Where it stands.
+    pub place: Place,
+    /// The line of the `if`, `elif` or `else` that left it out, and its number.
+    pub condition: (BString, u32),
+}
+
+/// Why a template could not be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TemplateFailure {
+    /// A statement of its body is none, with the arguments that were given.
+    Invalid,
+    /// Templates that use templates.
+    TooDeep,
+    /// It was said already.
+    Said,
+}
+
+/// Look-ups while sources are read.
+pub(crate) struct SetSource<'a> {
+    pub(crate) set: &'a MacroSet,
+    pub(crate) who: &'a Who,
+    pub(crate) world: &'a dyn World,
+}
+
+impl MacroSource for SetSource<'_> {
+    fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        self.set.find(name, self.who, self.world)?.value()
+    }
+
+    fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
+        [&self.who.local_name, &self.who.subsystem].into_iter().find_map(|prefix| {
+            let rest = name.get(prefix.len()..)?.strip_prefix(b".")?;
+            (!prefix.is_empty() && !rest.is_empty() && caseless::starts_with(name, prefix)).then_some(rest)
+        })
+    }
+}
+
+/// What a statement or source that stops the reading leaves to say; the lines before are in [`Loader::messages`].
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    /// The line at which reading stopped.
+    pub(crate) line: u32,
+    /// What follows the trailer.
+    pub(crate) reason: BString,
+    /// Where it stands.
+    pub(crate) place: Option<Box<ErrorPlace>>,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+    /// The reference's exit status.
+    pub(crate) status: u8,
+    /// What a template failed of, for the template that uses it.
+    pub(crate) template: TemplateFailure,
+}
+
+impl Stop {
+    pub(crate) fn new(line: u32) -> Stop {
+        Stop {
+            line,
+            reason: BString::default(),
+            place: None,
+            hint: None,
+            status: 1,
+            template: TemplateFailure::Said,
+        }
+    }
+
+    pub(crate) fn reason(mut self, reason: impl Into<BString>) -> Stop {
+        self.reason = reason.into();
+        self
+    }
+
+    pub(crate) fn at(mut self, place: ErrorPlace) -> Stop {
+        self.place = Some(Box::new(place));
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Stop {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// One line for stderr.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) text: BString,
+    pub(crate) is_error: bool,
+}
+
+/// A configuration while it is read.
+pub(crate) struct Loader<'a> {
+    pub(crate) set: MacroSet,
+    pub(crate) who: Who,
+    pub(crate) world: &'a dyn World,
+    pub(crate) options: &'a LoadOptions,
+    pub(crate) messages: Vec<Said>,
+    /// The line reached in the source that is being read.
+    pub(crate) last_line: u32,
+    /// Why a source could not be opened that did not have to be: the reference tells it with the next failure that has
+    /// no reason of its own.
+    pub(crate) stale_reason: BString,
+    pub(crate) root: Option<BString>,
+    pub(crate) local_sources: Vec<BString>,
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) not_read: Vec<NotRead>,
+    pub(crate) stops: Vec<ConfigError>,
+}
+
+/// After so many errors a text is none of this language.
+const MAX_STOPS: usize = 100;
+
+impl<'a> Loader<'a> {
+    /// What is outside, in the mode that has been read so far.
+    pub(crate) fn inside(&self) -> InMode<'a> {
+        InMode { world: self.world, strict: self.set.strict }
+    }
+
+    pub(super) fn new(world: &'a dyn World, who: &Who, options: &'a LoadOptions) -> Self {
+        let mut set = MacroSet::new();
+        set.keep_defaults = options.keep_defaults;
+        set.keep_texts = options.keep_texts;
+        set.record_replacements = options.record_replacements;
+        set.use_counts = options.count_uses.then(Default::default);
+        set.string_pool = options.count_uses.then(Default::default);
+        Loader {
+            set,
+            who: who.clone(),
+            world,
+            options,
+            messages: Vec::new(),
+            last_line: 0,
+            stale_reason: BString::default(),
+            root: None,
+            local_sources: Vec::new(),
+            skipped: Vec::new(),
+            not_read: Vec::new(),
+            stops: Vec::new(),
+        }
+    }
+
+    /// Whether the reading goes on behind an error: then it is noted, with the error lines said since `before`.
+    ///
+    /// # Errors
+    /// The error itself, where it does not.
+    pub(crate) fn go_on(&mut self, before: usize, stop: Stop) -> Result<(), Stop> {
+        if !self.options.go_on || self.stops.len() >= MAX_STOPS {
+            return Err(stop);
+        }
+        let said = self.messages.split_off(before);
+        let (errors, warnings): (Vec<Said>, Vec<Said>) = said.into_iter().partition(|said| said.is_error);
+        self.messages.extend(warnings);
+        let mut lines: Vec<BString> = errors.into_iter().map(|said| said.text).collect();
+        lines.extend(Some(stop.reason).filter(|reason| !reason.is_empty()));
+        self.stops.push(ConfigError {
+            lines,
+            warnings: 0,
+            place: stop.place,
+            hint: stop.hint,
+            status: stop.status,
+        });
+        Ok(())
+    }
+
+    /// Something to say that does not stop the reading.
+    pub(crate) fn warn(&mut self, text: impl Into<BString>) {
+        self.messages.push(Said { text: text.into(), is_error: false });
+    }
+
+    /// A line of what will stop the reading.
+    pub(crate) fn error_line(&mut self, text: impl Into<BString>) {
+        self.messages.push(Said { text: text.into(), is_error: true });
+    }
+
+    /// Keeps a source's text if wanted.
+    pub(crate) fn keep_text(&mut self, source: SourceId, text: &[u8]) {
+        if self.options.keep_texts {
+            self.set.set_text(source, Arc::from(text));
+        }
+    }
+
+    pub(crate) fn source(&self) -> SetSource<'_> {
+        SetSource { set: &self.set, who: &self.who, world: self.world }
+    }
+
+    /// Expands a text in file mode; messages of functions become warnings.
+    pub(crate) fn expand(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
+        if memchr::memchr(b'$', text).is_none() {
+            return Ok(text.into());
+        }
+        let mut messages = Vec::new();
+        let result = expand::expand(text, &self.source(), self.world, &mut |message| messages.push(message));
+        self.warn_messages(messages);
+        result
+    }
+
+    pub(crate) fn warn_messages(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            self.warn(message.to_string());
+        }
+    }
+
+    /// The value with what `+=` puts before it.
+    pub(super) fn appended<'v>(&self, name: &[u8], operator: Operator, value: &'v [u8]) -> Cow<'v, [u8]> {
+        if !matches!(operator, Operator::Append { .. }) {
+            return Cow::Borrowed(value);
+        }
+        match self.set.find(name, &self.who, self.world).map(|found| found.raw()) {
+            Some(current) if !current.is_empty() => {
+                Cow::Owned(statement::appended(&current, operator, value))
+            }
+            _ => Cow::Borrowed(value),
+        }
+    }
+
+    /// Puts self references in and stores the value.
+    pub(crate) fn define(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), ExpandError> {
+        if self.append(name, value, place) {
+            return Ok(());
+        }
+        let mut messages = Vec::new();
+        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
+        let raw = expand::Expander::new(&source, self.world, &mut |message| messages.push(message))
+            .own(name, value)?;
+        let raw = BString::from(raw.into_owned());
+        self.warn_messages(messages);
+        if raw.len() > expand::MAX_LENGTH {
+            let kind = expand::ExpandErrorKind::TooLong;
+            return Err(ExpandError { kind, chain: vec![name.into()] });
+        }
+        self.insert(name, raw, place);
+        Ok(())
+    }
+
+    /// Puts plain text behind the value of a name for `NAME = $(NAME)text`, in place once the older values are no longer kept:
+    /// a list that is made of very many such lines would otherwise be copied by each of them.
+    fn append(&mut self, name: &[u8], value: &[u8], place: Place) -> bool {
+        let more = value.strip_prefix(b"$(").filter(|rest| caseless::starts_with(rest, name));
+        let more = more.and_then(|rest| rest[name.len()..].strip_prefix(b")"));
+        let Some(more) = more.filter(|more| memchr::memchr(b'$', more).is_none()) else { return false };
+        match self.set.peek(name, &self.who, self.world) {
+            Some(Found::Set(entry)) if caseless::eq(&entry.name, name) => {
+                let (length, has_dollar) = (entry.raw().len(), memchr::memchr(b'$', entry.raw()).is_some());
+                length + more.len() <= expand::MAX_LENGTH && !has_dollar && self.set.append(name, more, place)
+            }
+            _ => false,
+        }
+    }
+
+    /// The name of a source.
+    pub(crate) fn source_name(&self, source: SourceId) -> BString {
+        self.set.source(source).name.clone()
+    }
+}

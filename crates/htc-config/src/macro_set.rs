@@ -1,0 +1,589 @@
+//! What the sources have set: names, raw values, and where each definition stands and what it replaced.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bstr::{BStr, BString};
+use rustc_hash::FxHashMap;
+
+use crate::defaults::{self, Parameter, SubsystemDefaults};
+use crate::detected::Detected;
+use crate::string_pool::StringPool;
+use crate::template::{self, Template};
+use crate::use_counts::{Counted, Reading, ReadingGuard, UseCounts, Uses};
+use htc_base::text::caseless;
+use htc_base::world::World;
+
+/// The number of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub(crate) u32);
+
+impl SourceId {
+    /// Its place in the order in which sources were opened.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// Measured from machine and process.
+    pub const DETECTED: SourceId = SourceId(0);
+    /// Compiled in.
+    pub const DEFAULT: SourceId = SourceId(1);
+    /// `_CONDOR_...` variables.
+    pub const ENVIRONMENT: SourceId = SourceId(2);
+    /// Given on the command line (`--set-knob`).
+    pub const OVERLAY: SourceId = SourceId(3);
+}
+
+/// What kind of place a source is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// Not a file: detected, default, environment, overlay, or the name of an `AUTO_USE` parameter.
+    Special,
+    /// A file.
+    File,
+    /// The output of a command.
+    Command,
+}
+
+/// One opened source.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name as it was opened; a command ends in ` |`.
+    pub name: BString,
+    /// What it is.
+    pub kind: SourceKind,
+    /// Which source included it, and on which line.
+    pub included_from: Option<(SourceId, u32)>,
+    /// Its text, kept on request for carets.
+    pub text: Option<Arc<[u8]>>,
+}
+
+/// Where a template put a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemplateLine {
+    /// The template's place in the table.
+    pub index: u32,
+    /// The line within its body from 0, blank lines not counted.
+    pub line: i32,
+}
+
+/// Where a definition stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The source.
+    pub source: SourceId,
+    /// The line as the reference counts; `None` in sources without lines.
+    pub line: Option<u32>,
+    /// The template that a `use` on that line put in.
+    pub template: Option<TemplateLine>,
+    /// Where the logical line begins in the source's text.
+    pub offset: u32,
+}
+
+impl Place {
+    pub(crate) fn special(source: SourceId) -> Self {
+        Place { source, line: None, template: None, offset: 0 }
+    }
+}
+
+/// One definition of a name.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The name as spelled there.
+    pub name: BString,
+    /// The value, self references put in.
+    pub raw: BString,
+    /// Where it stands.
+    pub place: Place,
+    /// Whether the raw value is that of the table of defaults.
+    pub matches_default: bool,
+}
+
+impl Definition {
+    /// Whether the site's own files say it, in a line of theirs or through a template that they use.
+    pub fn is_of_site(&self) -> bool {
+        self.place.source.number() > SourceId::DEFAULT.number()
+    }
+
+    /// Whether a person wrote it at its place: in a file, a command's output or an overlay, not by a template.
+    pub fn is_written(&self) -> bool {
+        self.is_of_site() && self.place.template.is_none()
+    }
+}
+
+/// A name with everything that was said about it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The spelling that output shows: that of the first definition.
+    pub name: BString,
+    /// The definition that counts.
+    pub current: Definition,
+    /// The definitions it replaced, oldest first.
+    pub replaced: Vec<Definition>,
+    /// The general parameter that the name, without its prefix, stands for.
+    pub parameter: Option<Parameter>,
+}
+
+impl Entry {
+    /// The raw value.
+    pub fn raw(&self) -> &BStr {
+        self.current.raw.as_ref()
+    }
+}
+
+/// The subsystem and local name for which values are looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// Such as `STARTD`; empty for none.
+    pub subsystem: BString,
+    /// The name after `-local-name`; empty for none.
+    pub local_name: BString,
+}
+
+/// What a look-up found.
+#[derive(Clone, Copy)]
+pub enum Found<'a> {
+    /// A definition of a source.
+    Set(&'a Entry),
+    /// A fact of the machine or the process.
+    Detected {
+        /// Its name.
+        name: &'a BStr,
+        /// Its value.
+        value: &'a BStr,
+    },
+    /// An entry of the table of defaults.
+    Default(Parameter),
+}
+
+impl<'a> Found<'a> {
+    /// The raw value; empty for a parameter of the table that has no default.
+    pub fn raw(&self) -> Cow<'a, [u8]> {
+        match self {
+            Found::Set(entry) => Cow::Borrowed(entry.raw()),
+            Found::Detected { value, .. } => Cow::Borrowed(value),
+            Found::Default(parameter) => parameter.default(),
+        }
+    }
+
+    /// The raw value as references and functions see it: nothing for a parameter that the table knows but gives no
+    /// default, so that functions take the name itself (`config.cpp`, `lookup_macro`).
+    pub fn value(&self) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Found::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
+            _ => Some(self.raw()),
+        }
+    }
+
+    /// Where the look-up is counted.
+    fn counted(&self) -> Option<Counted> {
+        match self {
+            Found::Set(entry) => Some(Counted::name(&entry.name)),
+            Found::Detected { name, .. } => Some(Counted::name(name)),
+            Found::Default(parameter) => Counted::parameter(*parameter),
+        }
+    }
+
+    /// The name as output shows it.
+    pub fn shown_name(&self) -> Cow<'a, [u8]> {
+        match self {
+            Found::Set(entry) => Cow::Borrowed(&entry.name),
+            Found::Detected { name, .. } => Cow::Borrowed(name),
+            Found::Default(parameter) => match parameter.subsystem() {
+                Some(subsystem) => {
+                    let mut name = subsystem.to_vec();
+                    name.push(b'.');
+                    name.extend_from_slice(parameter.name());
+                    Cow::Owned(name)
+                }
+                None => Cow::Borrowed(parameter.name()),
+            },
+        }
+    }
+}
+
+/// How many bytes of replaced values are kept for those who ask.
+const MAX_HISTORY: usize = 32 * 1024 * 1024;
+
+/// Another value for that of a name: gets the name, the raw value, and whether a template set it.
+type Rewrite<'a> = dyn Fn(&[u8], &[u8], bool) -> BString + 'a;
+
+/// All names that sources set.
+#[derive(Clone, Debug, Default)]
+pub struct MacroSet {
+    entries: Vec<Entry>,
+    displaced: Vec<u32>,
+    index: FxHashMap<BString, u32>,
+    /// Whether any name has a dot; only then the name with a prefix has to be looked for.
+    has_dotted: bool,
+    sources: Vec<Source>,
+    history: usize,
+    /// Facts of the machine; a definition in the table goes before them.
+    pub(crate) detected: Detected,
+    /// STRICT_CLASSAD_EVALUATION, once it has been read: how expressions in values are read and evaluated.
+    pub(crate) strict: bool,
+    /// Whether values equal to their defaults are stored (`-summary`, `-writeconfig`).
+    pub(crate) keep_defaults: bool,
+    /// Whether the texts of sources are kept.
+    pub(crate) keep_texts: bool,
+    /// Values that others took the place of; kept on request.
+    pub(crate) replacements: Vec<Replacement>,
+    /// Whether `replacements` is kept.
+    pub(crate) record_replacements: bool,
+    /// How often names were looked up, if that is counted.
+    pub(crate) use_counts: Option<Box<UseCounts>>,
+    /// The texts that the reference copies, if they are counted.
+    pub(crate) string_pool: Option<Box<StringPool>>,
+}
+
+/// One replacement of a value by another, in the order in which they happened.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// The name in its new spelling.
+    pub name: BString,
+    /// The raw value before.
+    pub was: BString,
+    /// Where that value stood.
+    pub place: Place,
+}
+
+/// A name in lower case, on the stack where it is short.
+fn with_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) -> T) -> T {
+    let length = name.len() + if prefix.is_empty() { 0 } else { prefix.len() + 1 };
+    let mut short = [0u8; 120];
+    let mut long;
+    let key = if length <= short.len() {
+        &mut short[..length]
+    } else {
+        long = vec![0; length];
+        &mut long[..]
+    };
+    let at = length - name.len();
+    if at > 0 {
+        key[..prefix.len()].copy_from_slice(prefix);
+        key[prefix.len()] = b'.';
+    }
+    key[at..].copy_from_slice(name);
+    key.make_ascii_lowercase();
+    then(BStr::new(key))
+}
+
+impl MacroSet {
+    pub(crate) fn new() -> Self {
+        let special = |name: &str| Source {
+            name: name.into(),
+            kind: SourceKind::Special,
+            included_from: None,
+            text: None,
+        };
+        MacroSet {
+            sources: ["<Detected>", "<Default>", "<Environment>", "<Over>"].map(special).into(),
+            ..MacroSet::default()
+        }
+    }
+
+    pub(crate) fn add_source(&mut self, source: Source) -> SourceId {
+        let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
+        if let Some(pool) = &mut self.string_pool {
+            pool.push(&source.name);
+        }
+        self.sources.push(source);
+        id
+    }
+
+    /// Forgets the last source, from which nothing came.
+    pub(crate) fn take_source_back(&mut self) {
+        self.sources.pop();
+        if let Some(pool) = &mut self.string_pool {
+            pool.pop();
+        }
+    }
+
+    pub(crate) fn set_text(&mut self, id: SourceId, text: Arc<[u8]>) {
+        if let Some(source) = self.sources.get_mut(id.0 as usize).filter(|_| self.keep_texts) {
+            source.text = Some(text);
+        }
+    }
+
+    /// All sources in the order in which they were opened, the four special ones first.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The replacements of values in the order in which they happened, if they were recorded.
+    pub fn replacements(&self) -> &[Replacement] {
+        &self.replacements
+    }
+
+    /// One source.
+    pub fn source(&self, id: SourceId) -> &Source {
+        &self.sources[(id.0 as usize).min(self.sources.len() - 1)]
+    }
+
+    /// All entries in the order of their first definitions.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let displaced = |at: usize| self.displaced.iter().any(|&gone| gone as usize == at);
+        self.entries.iter().enumerate().filter(move |&(at, _)| !displaced(at)).map(|(_, entry)| entry)
+    }
+
+    /// The facts of machine and process that were detected, in the order of their names. Some stand in the table, too:
+    /// those that a file changed.
+    pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'a BStr, &'a BStr)> {
+        self.detected.all(world).map(|(name, value)| (self.spelling(name), value))
+    }
+
+    /// How output spells a detected name: as the first source that set it before it was detected.
+    pub(crate) fn spelling<'a>(&'a self, known: &'static str) -> &'a BStr {
+        let first = self.displaced().find(|entry| caseless::eq(&entry.name, known.as_bytes()));
+        first.map_or(BStr::new(known), |entry| entry.name.as_ref())
+    }
+
+    /// The entry of exactly that name, without defaults or prefixes.
+    pub fn exact(&self, name: &[u8]) -> Option<&Entry> {
+        self.prefixed(b"", name)
+    }
+
+    /// The entry `prefix.name`; an empty prefix is none.
+    pub fn prefixed(&self, prefix: &[u8], name: &[u8]) -> Option<&Entry> {
+        if !prefix.is_empty() && !self.has_dotted {
+            return None;
+        }
+        let at = with_key(prefix, name, |key| self.index.get(key).copied())?;
+        self.entries.get(at as usize)
+    }
+
+    /// Sets a name (`config.cpp`, `insert_macro`; self references are put in before). The first spelling stays; a new
+    /// plain name that has its default's value is not stored.
+    pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: Place) {
+        self.insert_as(name, name, raw, place);
+    }
+
+    /// As [`MacroSet::insert`]; a new entry is shown as `shown`.
+    pub(crate) fn insert_as(&mut self, shown: &[u8], name: &[u8], raw: BString, place: Place) {
+        let parameter = parameter_of(name);
+        let matches_default = parameter.is_some_and(|parameter| same_value(&parameter.default(), &raw));
+        if let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) {
+            let entry = &mut self.entries[at as usize];
+            if let Some(pool) = self.string_pool.as_mut().filter(|_| entry.current.raw != raw) {
+                pool.push(&raw);
+            }
+            let definition = Definition { name: name.into(), raw, place, matches_default };
+            let mut old = std::mem::replace(&mut entry.current, definition);
+            if self.record_replacements {
+                self.replacements.push(Replacement {
+                    name: name.into(),
+                    was: old.raw.clone(),
+                    place: old.place,
+                });
+            }
+            self.history += old.raw.len() + 64;
+            if self.history > MAX_HISTORY {
+                old.raw = BString::default();
+            }
+            if self.history < 4 * MAX_HISTORY {
+                entry.replaced.push(old);
+            }
+            return;
+        }
+        if matches_default && defaults::find(name).is_some() && !self.keep_defaults {
+            return;
+        }
+        if let Some(pool) = self.string_pool.as_mut() {
+            pool.entry(name, &raw, matches_default);
+        }
+        let at = self.entries.len() as u32;
+        self.has_dotted |= name.contains(&b'.');
+        with_key(b"", name, |key| self.index.insert(key.into(), at));
+        self.entries.push(Entry {
+            name: shown.into(),
+            current: Definition { name: name.into(), raw, place, matches_default },
+            replaced: Vec::new(),
+            parameter,
+        });
+    }
+
+    /// Adds to the value of a name, where neither the old value nor that it was read is kept; says whether it did.
+    pub(crate) fn append(&mut self, name: &[u8], more: &[u8], place: Place) -> bool {
+        let is_watched = self.use_counts.is_some() || self.string_pool.is_some() || self.record_replacements;
+        let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) else { return false };
+        let current = &mut self.entries[at as usize].current;
+        let length = current.raw.len();
+        if is_watched || length == 0 || self.history + length + 64 <= MAX_HISTORY {
+            return false;
+        }
+        let mut raw = std::mem::take(&mut current.raw);
+        raw.extend_from_slice(more);
+        self.history += length;
+        self.insert(name, raw, place);
+        true
+    }
+
+    /// Puts another value in the place of each, of those that count no more, too.
+    pub(crate) fn rewrite_values(&mut self, value: &Rewrite<'_>) {
+        for entry in &mut self.entries {
+            for definition in entry.replaced.iter_mut().chain([&mut entry.current]) {
+                let is_template = definition.place.template.is_some();
+                definition.raw = value(&definition.name, &definition.raw, is_template);
+            }
+        }
+        for old in &mut self.replacements {
+            old.was = value(&old.name, &old.was, old.place.template.is_some());
+        }
+    }
+
+    /// Puts other names and kept texts in the places of those of all sources.
+    pub(crate) fn rewrite_sources(
+        &mut self,
+        name: &dyn Fn(&[u8]) -> BString,
+        text: &dyn Fn(&[u8]) -> Vec<u8>,
+    ) {
+        for source in &mut self.sources {
+            source.name = name(&source.name);
+            source.text = source.text.as_ref().map(|kept| Arc::from(text(kept)));
+        }
+    }
+
+    /// Takes a name out of the table, since a detected value is put in its place.
+    pub(crate) fn displace(&mut self, name: &str) {
+        if let Some(at) = with_key(b"", name.as_bytes(), |key| self.index.remove(key)) {
+            self.displaced.push(at);
+        }
+    }
+
+    /// Definitions of names that are always detected and so had no effect.
+    pub fn displaced(&self) -> impl Iterator<Item = &Entry> {
+        self.displaced.iter().filter_map(|&at| self.entries.get(at as usize))
+    }
+
+    /// What readers of `name` get (`lookup_macro`, config.cpp): local name, its defaults, subsystem, its defaults, the plain
+    /// name, the defaults.
+    pub fn find(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
+        let found = self.peek(name, context, world);
+        if let Some(counts) = &self.use_counts
+            && let Some(found) = &found
+        {
+            counts.count(found.counted());
+        }
+        found
+    }
+
+    /// As [`MacroSet::find`], for those who only look: it does not count as a use.
+    pub fn peek(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
+        for prefix in [&context.local_name, &context.subsystem] {
+            if prefix.is_empty() {
+                continue;
+            }
+            if let Some(entry) = self.prefixed(prefix, name) {
+                return Some(Found::Set(entry));
+            }
+            if let Some(parameter) = defaults::find_in_subsystem(prefix, name) {
+                return Some(Found::Default(parameter));
+            }
+        }
+        if let Some(entry) = self.exact(name) {
+            return Some(Found::Set(entry));
+        }
+        if let Some((name, value)) = self.detected.find(name, world) {
+            return Some(Found::Detected { name: self.spelling(name), value });
+        }
+        defaults::find_qualified(name).map(Found::Default)
+    }
+
+    /// How often an entry was read; nothing where that is not counted.
+    pub fn uses(&self, found: &Found<'_>) -> Uses {
+        self.use_counts.as_ref().map(|counts| counts.of(found.counted())).unwrap_or_default()
+    }
+
+    /// Sets the count of an entry back.
+    pub fn put_back(&self, found: &Found<'_>, uses: Uses) {
+        if let Some(counts) = &self.use_counts {
+            counts.put_back(found.counted(), uses);
+        }
+    }
+
+    /// How many entries were used, and how many referred to.
+    pub fn used_entries(&self) -> (usize, usize) {
+        self.use_counts.as_ref().map(|counts| counts.totals()).unwrap_or_default()
+    }
+
+    /// What look-ups count as until the guard is dropped.
+    pub fn reading(&self, reading: Reading) -> Option<ReadingGuard<'_>> {
+        self.use_counts.as_ref().map(|counts| counts.reading(reading))
+    }
+
+    /// The texts that the reference would have copied, if they were counted.
+    pub fn string_pool(&self) -> Option<&StringPool> {
+        self.string_pool.as_deref()
+    }
+
+    /// The entry that displays of `name` are made from: as [`MacroSet::find`], without the defaults of the local name
+    /// (`param_get_info`, condor_config.cpp).
+    pub fn find_shown(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
+        if let Some(entry) = self.of_local_name(name, context) {
+            return Some(entry);
+        }
+        let without = Who { subsystem: context.subsystem.clone(), local_name: BString::default() };
+        self.peek(name, &without, world)
+    }
+
+    /// As [`MacroSet::find_shown`] for a name that is known not to be set plainly: only prefixes are looked at.
+    /// `defaults` are those of the context's subsystem.
+    pub fn find_prefixed(
+        &self,
+        name: &[u8],
+        context: &Who,
+        defaults: &SubsystemDefaults,
+    ) -> Option<Found<'_>> {
+        let of_subsystem = || self.prefixed(&context.subsystem, name).map(Found::Set);
+        self.of_local_name(name, context).or_else(|| match context.subsystem.is_empty() {
+            true => None,
+            false => of_subsystem().or_else(|| defaults.find(name).map(Found::Default)),
+        })
+    }
+
+    fn of_local_name(&self, name: &[u8], context: &Who) -> Option<Found<'_>> {
+        let local = Some(&context.local_name).filter(|local| !local.is_empty());
+        local.and_then(|local| self.prefixed(local, name)).map(Found::Set)
+    }
+
+    /// How output names a place: `FILE, line N, use CATEGORY:NAME+K`.
+    pub fn describe(&self, place: &Place) -> BString {
+        let mut text = self.source(place.source).name.clone();
+        if let Some(line) = place.line {
+            text.extend_from_slice(format!(", line {line}").as_bytes());
+        }
+        if let Some(template) = self.template_place(place) {
+            text.extend_from_slice(b", use ");
+            text.extend_from_slice(&template);
+        }
+        text
+    }
+
+    /// The template behind a place: `CATEGORY:NAME+K`.
+    pub fn template_place(&self, place: &Place) -> Option<BString> {
+        let at = place.template?;
+        let mut text = template_name(template::by_index(at.index)?);
+        text.extend_from_slice(format!("+{}", at.line).as_bytes());
+        Some(text.into())
+    }
+}
+
+/// `CATEGORY:NAME` of a template.
+fn template_name(template: Template) -> Vec<u8> {
+    [template.category(), b":", template.name()].concat()
+}
+
+/// The parameter that a name stands for: that of the name itself, or of what follows its first dot
+/// (`param_default_get_id`).
+fn parameter_of(name: &[u8]) -> Option<Parameter> {
+    defaults::find(name).or_else(|| {
+        let dot = memchr::memchr(b'.', name)?;
+        defaults::find(&name[dot + 1..])
+    })
+}
+
+/// Whether a value is its default: the same bytes, or the same truth value in another case.
+fn same_value(default: &[u8], value: &[u8]) -> bool {
+    !default.is_empty() && default == value
+        || caseless::eq(default, value) && (caseless::eq(value, b"true") || caseless::eq(value, b"false"))
+}

@@ -1,0 +1,62 @@
+//! Where lines and conditions of a source begin, found once for all findings about it.
+
+use crate::condition::if_keyword;
+use crate::lines::LogicalLines;
+
+/// What is asked of a source's text again and again.
+#[derive(Clone, Debug)]
+pub struct SourceIndex {
+    newlines: Vec<u32>,
+    /// Where lines with `if` or `endif` begin, and how many `if`s are open behind them.
+    conditions: Vec<(u32, u32)>,
+}
+
+impl SourceIndex {
+    /// Reads a text once.
+    pub fn new(text: &[u8]) -> Self {
+        let mut conditions = Vec::new();
+        let mut open = 0u32;
+        let mut lines = LogicalLines::new(text);
+        loop {
+            let start = lines.offset() as u32;
+            let Some(line) = lines.next_line() else {
+                break;
+            };
+            match if_keyword(line.text.strip_prefix(b":").unwrap_or(&line.text)) {
+                Some(("if", _)) => open += 1,
+                Some(("endif", _)) => open = open.saturating_sub(1),
+                _ => continue,
+            }
+            conditions.push((start, open));
+        }
+        SourceIndex { newlines: memchr::memchr_iter(b'\n', text).map(|at| at as u32).collect(), conditions }
+    }
+
+    /// The number of the line that holds an offset, from 1.
+    pub(super) fn line(&self, offset: usize) -> u32 {
+        self.newlines.partition_point(|&newline| (newline as usize) < offset) as u32 + 1
+    }
+
+    /// How many `if`s are open where the line at an offset begins.
+    pub fn depth(&self, offset: u32) -> u32 {
+        let before = self.conditions.partition_point(|&(start, _)| start < offset);
+        before.checked_sub(1).map_or(0, |at| self.conditions[at].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_open_conditions_are_counted() {
+        let text = b"A = 1\nif true\nB = \\\n2\nif defined X\nC = 1\nendif\nD = 1\nendif\nE = 1\n";
+        let index = SourceIndex::new(text);
+        let at = |needle: &[u8]| bstr::ByteSlice::find(&text[..], needle).unwrap();
+        let found = [&b"A ="[..], b"B =", b"C =", b"D =", b"E ="].map(|name| {
+            let at = at(name);
+            (index.line(at), index.depth(at as u32))
+        });
+        assert_eq!(found, [(1, 0), (3, 1), (6, 2), (8, 1), (10, 0)]);
+    }
+}

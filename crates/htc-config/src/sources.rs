@@ -1,0 +1,558 @@
+//! The sources of a configuration in their order (`condor_config.cpp`, `real_config`).
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::command::{self, CommandPolicy, Target, ends_in_bar};
+use crate::expand::Expander;
+use crate::loader::{Loader, NotRead, NotReadKind, Stop};
+use crate::macro_set::{Place, Source, SourceId, SourceKind};
+use crate::use_counts::Reading;
+use htc_base::process::Exit;
+use htc_base::text::space::is_space;
+use htc_base::text::{caseless, list};
+use htc_base::world::{FileKind, World};
+use htc_classad::regex::{Options as RegexOptions, Regex};
+
+mod settle;
+mod special;
+
+/// The largest source that is read; offsets are 32 bits wide, and nobody wrote more by hand.
+const MAX_SOURCE: u64 = 1 << 30;
+
+/// A source that was opened: its number and text, and how it ended where it is a command.
+pub(crate) struct Opened {
+    source: SourceId,
+    text: Vec<u8>,
+    exit: Option<Exit>,
+}
+
+impl Loader<'_> {
+    /// Reads everything.
+    pub(crate) fn read_all(&mut self) -> Result<(), Stop> {
+        let options = self.options;
+        let root = self.find_root()?;
+        let only_env = root.as_deref().is_some_and(|root| caseless::eq(root, b"ONLY_ENV"));
+        self.insert_first();
+        let root = root.filter(|root| !only_env && !root.is_empty() && *root != "/dev/null");
+        if let Some(root) = root {
+            let directory = match memchr::memrchr(b'/', &root) {
+                Some(0) => &b"/"[..],
+                Some(slash) => &root[..slash],
+                None => b".",
+            };
+            let directory = self.absolute(directory);
+            self.insert(b"CONFIG_ROOT", directory, Place::special(SourceId::DETECTED));
+            self.root = Some(root.clone());
+            self.config_source(root.as_ref(), 0, "global config source", true)?;
+        }
+        for file in &options.more_files {
+            self.refuse_directory(file)?;
+            let file = BString::from(file.as_os_str().as_bytes());
+            self.config_source(file.as_ref(), 0, "config source", true)?;
+            self.local_sources.push(file);
+        }
+        self.learn_host()?;
+        if options.local_files {
+            self.local_sources(only_env)?;
+        }
+        if options.user_file && !only_env {
+            self.user_file()?;
+        }
+        if options.environment {
+            self.environment();
+        }
+        for (name, value) in &options.overlay {
+            let place = Place::special(SourceId::OVERLAY);
+            let defined = self.define(name, value, place);
+            defined.map_err(|error| Stop::new(0).reason(error.to_string()))?;
+        }
+        self.force_detected(false)?;
+        self.persistent()?;
+        self.check_network()?;
+        if self.value("DEFAULT_DOMAIN_NAME")?.is_some() {
+            self.host_settings()?;
+        }
+        self.force_detected(true)?;
+        self.domains()?;
+        self.auto_use()?;
+        self.settings_of_the_tool()
+    }
+
+    /// The files that LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE name.
+    fn local_sources(&mut self, only_env: bool) -> Result<(), Stop> {
+        let directories = self.value("LOCAL_CONFIG_DIR")?;
+        if let Some(directories) = directories.as_ref().filter(|_| !only_env) {
+            self.config_directories(directories.as_ref())?;
+        }
+        self.local_files()?;
+        let now = self.value("LOCAL_CONFIG_DIR")?;
+        if let Some(now) = now.filter(|now| !only_env && Some(now) != directories.as_ref()) {
+            self.config_directories(now.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// An expanded value, as `param()` reads it; nothing if it is empty.
+    pub(crate) fn value(&mut self, name: &str) -> Result<Option<BString>, Stop> {
+        let source = self.source();
+        let reading = self.set.reading(Reading::Parameter);
+        let Some(raw) = crate::MacroSource::raw(&source, name.as_bytes()).map(|raw| raw.into_owned()) else {
+            return Ok(None);
+        };
+        let mut messages = Vec::new();
+        let mut report = |message| messages.push(message);
+        let value = Expander::new(&source, self.world, &mut report).of(name.as_bytes()).file(&raw);
+        drop(reading);
+        self.warn_messages(messages);
+        match value {
+            Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+            Err(error) => {
+                self.error_line(format!("Configuration Error: {name}: {error}"));
+                Err(Stop::new(0))
+            }
+        }
+    }
+
+    /// The directory of the root file, absolute where that is asked for. CONDOR_CONFIG is taken as it is, as the
+    /// reference does.
+    fn absolute(&self, directory: &[u8]) -> BString {
+        if !self.options.absolute_root || self.options.file.is_none() || directory.starts_with(b"/") {
+            return directory.into();
+        }
+        let Ok(current) = self.world.current_dir() else { return directory.into() };
+        let relative = if directory == b"." { path(b"") } else { path(directory) };
+        let joined = current.join(relative).into_os_string().into_vec();
+        joined.strip_suffix(b"/").unwrap_or(&joined).into()
+    }
+
+    /// The root file (`find_file`): the option, else CONDOR_CONFIG, else the usual places.
+    /// Why a name in CONDOR_CONFIG is that of no root, in the reference's words.
+    fn no_root(&self, file: &BString) -> Option<(&'static str, String)> {
+        match self.world.stat(path(file)) {
+            Ok(status) if status.kind == FileKind::Directory => {
+                Some(("File", format!("\"{file}\" is a directory.  Please specify a file.")))
+            }
+            Ok(_) => None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                (!ends_in_bar(file.as_ref())).then(|| ("File", format!("\"{file}\" does not exist.")))
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                Some(("Cannot stat file", format!("\"{file}\", errno: {errno}")))
+            }
+        }
+    }
+
+    fn find_root(&mut self) -> Result<Option<BString>, Stop> {
+        if let Some(file) = &self.options.file {
+            self.refuse_directory(file)?;
+            return Ok(Some(file.as_os_str().as_bytes().into()));
+        }
+        if let Some(file) = self.world.env(OsStr::new("CONDOR_CONFIG")) {
+            let file = BString::from(file.into_vec());
+            if !caseless::eq(&file, b"ONLY_ENV")
+                && let Some((about, text)) = self.no_root(&file)
+            {
+                self.error_line(format!("{about} specified in CONDOR_CONFIG environment variable:"));
+                self.error_line(text);
+                return Err(Stop::new(0));
+            }
+            return Ok(Some(file));
+        }
+        let mut places: Vec<BString> =
+            vec!["/etc/condor/condor_config".into(), "/usr/local/etc/condor_config".into()];
+        if let Some(condor) = self.world.account_by_name(b"condor") {
+            places.push([&condor.home[..], b"/condor_config"].concat().into());
+        }
+        for place in places {
+            if self.world.read_file(path(&place), Some(1)).is_ok() {
+                return Ok(Some(place));
+            }
+        }
+        for line in [
+            "",
+            "Neither the environment variable CONDOR_CONFIG,",
+            "/etc/condor/, /usr/local/etc/, nor ~condor/ contain a condor_config source.",
+            "Either set CONDOR_CONFIG to point to a valid config source,",
+            "or put a \"condor_config\" file in /etc/condor/ /usr/local/etc/ or ~condor/",
+            "Exiting.",
+            "",
+        ] {
+            self.error_line(line);
+        }
+        Err(Stop::new(0))
+    }
+
+    /// A directory that was named in the place of a file, in the words about CONDOR_CONFIG. The tool's `-root-config`
+    /// reads it as nothing.
+    fn refuse_directory(&mut self, file: &Path) -> Result<(), Stop> {
+        let is_directory = self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory);
+        if self.options.absolute_root && is_directory {
+            let shown = file.display();
+            self.error_line(format!("\"{shown}\" is a directory.  Please specify a file."));
+            return Err(Stop::new(0));
+        }
+        Ok(())
+    }
+
+    /// The first letter decides, else a truth value (`param_boolean_crufty`).
+    fn requires_local_files(&mut self) -> Result<bool, Stop> {
+        let name = "REQUIRE_LOCAL_CONFIG_FILE";
+        Ok(match self.value(name)?.and_then(|value| value.first().copied()) {
+            Some(b't' | b'T') => true,
+            Some(b'f' | b'F') => false,
+            _ => self.flag(name, true),
+        })
+    }
+
+    /// One source on its own (`process_config_source`).
+    fn config_source(&mut self, name: &BStr, depth: u32, kind: &str, required: bool) -> Result<(), Stop> {
+        let opened = self.open(name, false, None);
+        if opened.is_err() && Target::new(name, false).command.is_none() {
+            let why = std::mem::take(&mut self.stale_reason);
+            // The reference looks whether it can be read before it counts as a source.
+            self.set.take_source_back();
+            if !required {
+                return Ok(());
+            }
+            if self.options.go_on && depth > 0 {
+                let (name, reason) = (name.to_owned(), why.to_string());
+                self.not_read.push(NotRead { kind: NotReadKind::File, name, from: None, reason });
+                return Ok(());
+            }
+            self.error_line(format!("ERROR: Can't read {kind} {name}"));
+            return Err(Stop::new(0).hint(why.to_string()));
+        }
+        self.last_line = 0;
+        let result = match opened {
+            Ok(opened) => self.parse(opened.source, &opened.text, depth).and_then(|()| match opened.exit {
+                Some(exit) if !exit.is_success() => {
+                    let shown = self.source_name(opened.source);
+                    let status = exit.to_raw();
+                    self.error_line(format!("Error \"{shown}\": command terminated with exit code {status}"));
+                    Err(Stop::new(self.last_line))
+                }
+                _ => Ok(()),
+            }),
+            Err(reason) => Err(Stop::new(0).reason(reason)),
+        };
+        let stale = std::mem::take(&mut self.stale_reason);
+        result.map_err(|mut stop| {
+            self.error_line(format!("Configuration Error Line {} while reading {kind} {name}", stop.line));
+            if stop.reason.is_empty() {
+                stop.reason = stale;
+            }
+            if !stop.reason.is_empty() {
+                self.error_line(stop.reason.clone());
+            }
+            stop
+        })
+    }
+
+    /// Reads a file; a directory reads as nothing.
+    fn read_text(&self, name: &BStr) -> Result<Vec<u8>, String> {
+        let is_root = self.root.as_ref().is_some_and(|root| root == name);
+        if let Some(text) = self.options.root_text.as_ref().filter(|_| is_root) {
+            return Ok(text.to_vec());
+        }
+        let file = path(name);
+        if self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory) {
+            return Ok(Vec::new());
+        }
+        match self.world.read_file(file, Some(MAX_SOURCE)) {
+            Ok(text) if text.len() as u64 >= MAX_SOURCE => Err(format!("{name} is larger than 1 GiB")),
+            Ok(text) => Ok(text),
+            Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(Vec::new()),
+            Err(error) => Err(command::system_words(&error)),
+        }
+    }
+
+    /// Opens a file or runs a command; the error is the reference's reason.
+    fn open(
+        &mut self,
+        name: &BStr,
+        is_command: bool,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<Opened, BString> {
+        let opened = self.open_target(name, is_command, included_from);
+        opened.inspect_err(|reason| self.stale_reason = reason.clone())
+    }
+
+    fn open_target(
+        &mut self,
+        name: &BStr,
+        is_command: bool,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<Opened, BString> {
+        let target = Target::new(name, is_command);
+        let kind = if target.command.is_some() { SourceKind::Command } else { SourceKind::File };
+        let source =
+            self.set.add_source(Source { name: target.shown.clone(), kind, included_from, text: None });
+        let (text, exit) = match &target.command {
+            None => {
+                let read = self.read_text(name);
+                (read.map_err(|error| BString::from(format!("can't open file {name}: {error}")))?, None)
+            }
+            Some(_) if !ends_in_bar(target.shown.as_ref()) => {
+                return Err("not a valid command, | must be at the end\n".into());
+            }
+            Some(line) => {
+                self.note_command(line, included_from);
+                let ran = command::run(line, self.options.commands, self.world);
+                let (text, exit) = ran.map_err(|error| BString::from(error.to_string()))?;
+                (text, Some(exit))
+            }
+        };
+        self.keep_text(source, &text);
+        Ok(Opened { source, text, exit })
+    }
+
+    /// Notes a command that is passed over.
+    fn note_command(&mut self, line: &BString, from: Option<(SourceId, u32)>) {
+        if self.options.commands == CommandPolicy::Skipped {
+            let (name, reason) = (line.clone(), "commands are not run".to_owned());
+            self.not_read.push(NotRead { kind: NotReadKind::Command, name, from, reason });
+        }
+    }
+
+    /// Opens the target of an `include`.
+    pub(crate) fn open_source(
+        &mut self,
+        target: &BString,
+        is_command: bool,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<(SourceId, Vec<u8>), BString> {
+        self.open(target.as_ref(), is_command, included_from).map(|opened| (opened.source, opened.text))
+    }
+
+    /// Opens the file of `include command into FILE`, made from the command's output if it cannot be opened.
+    pub(crate) fn open_into(
+        &mut self,
+        target: &BString,
+        is_command: bool,
+        into: &BString,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<(SourceId, Vec<u8>), BString> {
+        if let Ok(opened) = self.open(into.as_ref(), false, included_from) {
+            return Ok((opened.source, opened.text));
+        }
+        let from = Target::new(target, is_command);
+        let kind = if from.command.is_some() { SourceKind::Command } else { SourceKind::File };
+        let text = match &from.command {
+            None => self.read_text(target.as_ref()).map_err(|_| BString::from("can't open input file"))?,
+            Some(_) if !ends_in_bar(from.shown.as_ref()) => {
+                return Err("not a valid command, | must be at the end\n".into());
+            }
+            // Nothing came of it that could be kept in the file.
+            Some(line) if self.options.commands == CommandPolicy::Skipped => {
+                self.note_command(line, included_from);
+                let source =
+                    self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
+                return Ok((source, Vec::new()));
+            }
+            Some(line) => {
+                let ran = command::run(line, self.options.commands, self.world);
+                let (text, exit) = ran.map_err(|error| match error {
+                    command::CommandError::NotStarted { .. } => BString::from("not a valid command"),
+                    other => BString::from(other.to_string()),
+                })?;
+                if !exit.is_success() {
+                    return Err(format!("exited with error {}", exit.to_raw()).into());
+                }
+                text
+            }
+        };
+        let written = self.world.write_file(path(into), &text);
+        written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
+        // The file that was just written counts as a source, though it is told of as the one behind it.
+        let cache = Source { name: into.clone(), kind: SourceKind::File, included_from, text: None };
+        self.set.add_source(cache);
+        let source =
+            self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
+        self.keep_text(source, &text);
+        Ok((source, text))
+    }
+
+    /// All files of the directories of a list (`process_directory`).
+    fn config_directories(&mut self, directories: &BStr) -> Result<(), Stop> {
+        let required = self.requires_local_files()?;
+        for directory in list::split(directories) {
+            for file in self.files_of(directory.as_bstr())? {
+                self.config_source(file.as_ref(), 1, "config source", required)?;
+                self.local_sources.push(file);
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of a directory that are configuration, in the order in which they are read.
+    fn files_of(&mut self, directory: &BStr) -> Result<Vec<BString>, Stop> {
+        let name = "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP";
+        let exclude = match self.value(name)? {
+            None => None,
+            Some(pattern) => match Regex::compile(&pattern, RegexOptions::NONE) {
+                Ok(regex) => Some(regex),
+                Err(error) => {
+                    self.error_line(format!(
+                        "ERROR \"{name} config parameter is not a valid regular expression.  Value: {pattern},  \
+                         Error Code: {}\" at line 1243 in file {}",
+                        error.code, "condor_config.cpp"
+                    ));
+                    return Err(Stop { status: 4, ..Stop::new(0) }.hint(error.to_string()));
+                }
+            },
+        };
+        let mut files = Vec::new();
+        let names = self.world.list_dir(path(directory)).unwrap_or_else(|error| {
+            let (name, reason) = (directory.to_owned(), command::system_words(&error));
+            let kind = NotReadKind::Directory;
+            self.not_read.push(NotRead { kind, name, from: None, reason });
+            Vec::new()
+        });
+        for name in names {
+            let name = name.into_vec();
+            let separator: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
+            let file: BString = [directory, separator, &name].concat().into();
+            let excluded = exclude.as_ref().is_some_and(|regex| regex.is_match(&name).unwrap_or(false));
+            let status = self.world.stat(path(&file));
+            if !excluded && status.is_ok_and(|status| status.kind != FileKind::Directory) {
+                files.push(file);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// The sources of LOCAL_CONFIG_FILE (`process_locals`), which may change it.
+    fn local_files(&mut self) -> Result<(), Stop> {
+        let required = self.requires_local_files()?;
+        let Some(mut value) = self.value("LOCAL_CONFIG_FILE")? else {
+            return Ok(());
+        };
+        let sources = |value: &BString| -> Vec<BString> {
+            match memchr::memchr(b'|', value) {
+                Some(_) => vec![value.clone()],
+                None => list::split(value).map(BString::from).collect(),
+            }
+        };
+        let mut waiting = sources(&value);
+        waiting.extend(self.options.extra_local_file.clone());
+        waiting.reverse();
+        let mut done: Vec<BString> = Vec::new();
+        while let Some(source) = waiting.pop() {
+            self.local_sources.push(source.clone());
+            self.config_source(source.as_ref(), 1, "config source", required)?;
+            done.push(source);
+            if let Some(now) = self.value("LOCAL_CONFIG_FILE")?
+                && now != value
+            {
+                waiting = sources(&now);
+                waiting.retain(|source| !done.contains(source));
+                waiting.reverse();
+                value = now;
+            }
+        }
+        Ok(())
+    }
+
+    /// The user's own file; daemons that can switch users have none.
+    fn user_file(&mut self) -> Result<(), Stop> {
+        let Some(name) = self.value("USER_CONFIG_FILE")? else {
+            return Ok(());
+        };
+        let Some(file) = user_file(&name, self.world) else {
+            return Ok(());
+        };
+        if self.world.read_file(path(&file), Some(1)).is_err() {
+            return Ok(());
+        }
+        self.config_source(file.as_ref(), 1, "user_config source", false)?;
+        self.local_sources.push(file);
+        Ok(())
+    }
+
+    /// `_CONDOR_NAME` variables. Names are not checked; the value's `$(NAME)` is the value so far.
+    fn environment(&mut self) {
+        for (name, value) in self.world.environment() {
+            let (name, value) = (name.into_vec(), value.into_vec());
+            let Some(name) =
+                name.get(b"_CONDOR_".len()..).filter(|_| caseless::starts_with(&name, b"_CONDOR_"))
+            else {
+                continue;
+            };
+            let name = &name[..name.iter().position(|&b| is_space(b)).unwrap_or(name.len())];
+            if name.is_empty() {
+                continue;
+            }
+            let value = htc_base::text::space::trim_start(&value);
+            // Self references are put in only where there is something to put in; without end they stay, too.
+            let is_new = self.set.exact(name).is_none() && self.set.detected.find(name, self.world).is_none();
+            if is_new || self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {
+                self.insert(name, value.into(), Place::special(SourceId::ENVIRONMENT));
+            }
+        }
+    }
+
+    /// Settings made by `condor_config_val -set` (`process_persistent_configs`).
+    fn persistent(&mut self) -> Result<(), Stop> {
+        self.flag("ENABLE_RUNTIME_CONFIG", false);
+        if !self.flag("ENABLE_PERSISTENT_CONFIG", false) {
+            return Ok(());
+        }
+        let subsystem = self.who.subsystem.clone();
+        let top: BString = match self.value(&format!("{subsystem}_CONFIG"))? {
+            Some(top) => top,
+            None => match self.value("PERSISTENT_CONFIG_DIR")? {
+                Some(directory) => format!("{directory}/.config.{subsystem}").into(),
+                None => return Ok(()),
+            },
+        };
+        if self.world.read_file(path(&top), Some(1)).is_err() {
+            return Ok(());
+        }
+        self.persistent_source(top.as_ref())?;
+        let admins = self.value("RUNTIME_CONFIG_ADMIN")?.unwrap_or_default();
+        let mut admins: Vec<&[u8]> = list::split(&admins).collect();
+        admins.sort_unstable();
+        admins.dedup();
+        for admin in admins {
+            let file: BString = [&top[..], b".", admin].concat().into();
+            self.persistent_source(file.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// One file of persistent settings; it must be the user's own. The reference dies of any failure without a word.
+    fn persistent_source(&mut self, name: &BStr) -> Result<(), Stop> {
+        let silent = |why: String| Stop::new(0).hint(format!("the persistent configuration {name} {why}"));
+        let status = self.world.stat(path(name)).map_err(|error| silent(command::system_words(&error)))?;
+        let wanted = self.world.effective_uid();
+        if status.uid != wanted {
+            return Err(silent(format!("belongs to user {} where {wanted} is needed", status.uid)));
+        }
+        let opened = self.open(name, false, None).map_err(|reason| silent(reason.to_string()))?;
+        self.parse(opened.source, &opened.text, 0)
+    }
+}
+
+/// Bytes as a path.
+pub(crate) fn path(name: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(name))
+}
+/// The user's own file that USER_CONFIG_FILE names.
+pub(crate) fn user_file(name: &[u8], world: &dyn World) -> Option<BString> {
+    let uid = world.effective_uid();
+    if uid == 0 {
+        return None;
+    }
+    if name.starts_with(b"/") {
+        return Some(name.into());
+    }
+    let account = world.account_by_uid(uid)?;
+    Some([&account.home[..], b"/.condor/", name].concat().into())
+}

@@ -1,0 +1,259 @@
+//! One logical line taken apart: name, operator, value (`config.cpp`, `Parse_macros`).
+
+use htc_base::text::caseless;
+use htc_base::text::space::{is_space, trim, trim_end, trim_start};
+
+pub use crate::lines::{CommentMode, LogicalLine, LogicalLines};
+
+/// The operators between a name and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `=`
+    Equal,
+    /// `:`
+    Colon,
+    /// `+=`, `+,=`, `+&&=`: appends to the current value.
+    Append {
+        /// The character between `+` and `=`, one of `,;|&*`.
+        separator: Option<u8>,
+        /// Whether it stood there twice.
+        doubled: bool,
+    },
+    /// `@=`: the value follows on lines of its own.
+    Here,
+}
+
+/// A line with an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// The first word.
+    pub name: &'a [u8],
+    /// What stood between the first word and the operator, trimmed; mostly nothing.
+    pub words: &'a [u8],
+    /// The operator.
+    pub operator: Operator,
+    /// Everything behind it without leading white space.
+    pub value: &'a [u8],
+    /// Offset of the operator's first character in the line.
+    pub operator_at: usize,
+}
+
+/// A line without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoOperator {
+    /// `[section]`, which is ignored.
+    Section,
+    /// An error. The offset is where an operator was expected.
+    Missing(usize),
+}
+
+/// Takes a line apart. Blank lines, comments and the `if` family are no business of this function.
+pub fn split(line: &[u8]) -> Result<Split<'_>, NoOperator> {
+    let name_end = line.iter().position(|&b| is_space(b) || b == b'=' || b == b':');
+    let Some(name_end) = name_end else {
+        return Err(match line.first() {
+            Some(b'[') => NoOperator::Section,
+            _ => NoOperator::Missing(line.len()),
+        });
+    };
+    let name = &line[..name_end];
+    let mut at = name_end;
+    if is_space(line[at]) {
+        // Whatever stands before the first of `= : @ +` is dropped without a word.
+        at = match line[at..].iter().position(|&b| matches!(b, b'=' | b':' | b'@' | b'+')) {
+            Some(more) => at + more,
+            None => return Err(NoOperator::Missing(trim_end(line).len())),
+        };
+    }
+    let operator_at = at;
+    let (operator, length) = operator(&line[at..]).ok_or(NoOperator::Missing(at))?;
+    let words = trim(&line[name_end..operator_at]);
+    Ok(Split { name, words, operator, value: trim_start(&line[at + length..]), operator_at })
+}
+
+/// The operator at the start of `text` and its length.
+fn operator(text: &[u8]) -> Option<(Operator, usize)> {
+    match text.first()? {
+        b'=' => Some((Operator::Equal, 1)),
+        b':' => Some((Operator::Colon, 1)),
+        b'@' => (text.get(1) == Some(&b'=')).then_some((Operator::Here, 2)),
+        b'+' => {
+            let separator = text.get(1).copied().filter(|b| b",;|&*".contains(b));
+            let doubled = separator.is_some() && text.get(2).copied() == separator;
+            let length = 1 + usize::from(separator.is_some()) + usize::from(doubled);
+            let operator = Operator::Append { separator, doubled };
+            (text.get(length) == Some(&b'=')).then_some((operator, length + 1))
+        }
+        _ => None,
+    }
+}
+
+/// Takes a line of a template apart (`config.cpp`, `Parse_config_string`): unlike in files the value may follow on the
+/// name without any operator, which is told as `None`. A line without value and operator is none.
+pub(crate) fn split_in_template(line: &[u8]) -> Option<(&[u8], Option<Operator>, &[u8])> {
+    let is_operator = |b: u8| matches!(b, b'=' | b':');
+    let name_end = line.iter().position(|&b| is_space(b) || is_operator(b)).unwrap_or(line.len());
+    let name = &line[..name_end];
+    let mut found = match line.get(name_end) {
+        Some(b'=') => Some(Operator::Equal),
+        Some(b':') => Some(Operator::Colon),
+        _ => None,
+    };
+    let mut at = (name_end + 1).min(line.len());
+    while let Some(&byte) = line.get(at) {
+        let length = match byte {
+            b'@' | b'+' => match operator(&line[at..]) {
+                Some((operator, length)) => {
+                    found = Some(operator);
+                    length
+                }
+                None => {
+                    found = None;
+                    break;
+                }
+            },
+            byte if is_operator(byte) => {
+                if matches!(found, Some(Operator::Equal | Operator::Colon)) {
+                    found = None;
+                    break;
+                }
+                found = Some(if byte == b'=' { Operator::Equal } else { Operator::Colon });
+                1
+            }
+            byte if is_space(byte) => 1,
+            _ => break,
+        };
+        at += length;
+    }
+    let value = trim_start(&line[at.min(line.len())..]);
+    let is_statement = at < line.len() || matches!(found, Some(Operator::Equal | Operator::Colon));
+    is_statement.then_some((name, found, value))
+}
+
+/// The words that a colon makes statements of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyword {
+    /// `include : FILE`
+    Include,
+    /// `use CATEGORY : NAME`
+    Use,
+    /// `error : TEXT`
+    Error,
+    /// `warning : TEXT`
+    Warning,
+}
+
+/// The keyword of a line whose operator is a colon. A leading `@` makes no difference; it hid the line from very old
+/// versions.
+pub fn keyword(split: &Split<'_>) -> Option<Keyword> {
+    if split.operator != Operator::Colon {
+        return None;
+    }
+    let name = split.name.strip_prefix(b"@").unwrap_or(split.name);
+    let known: [(&[u8], Keyword); 4] = [
+        (b"include", Keyword::Include),
+        (b"use", Keyword::Use),
+        (b"error", Keyword::Error),
+        (b"warning", Keyword::Warning),
+    ];
+    known.iter().find(|(word, _)| caseless::eq(word, name)).map(|&(_, keyword)| keyword)
+}
+
+/// What stands between `include` and its colon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IncludeOptions<'a> {
+    /// `ifexist`: a target that cannot be opened is skipped.
+    pub if_exists: bool,
+    /// `command` or `output`: the target is a command.
+    pub command: bool,
+    /// `into FILE`: where the output is kept.
+    pub into: Option<&'a [u8]>,
+}
+
+/// Reads the words after `include` (`parse_include_options`). The error says what more was expected, or nothing.
+pub fn include_options(words: &[u8]) -> Result<IncludeOptions<'_>, &'static str> {
+    let mut words = words.split(|&b| b == b' ' || b == b'\t').filter(|word| !word.is_empty());
+    let mut options = IncludeOptions::default();
+    let Some(mut word) = words.next() else {
+        return Ok(options);
+    };
+    if word == b"ifexist" || word == b"ifexists" {
+        options.if_exists = true;
+        match words.next() {
+            Some(next) => word = next,
+            None => return Ok(options),
+        }
+    }
+    if word != b"command" && word != b"output" {
+        return Err("");
+    }
+    options.command = true;
+    if words.next() == Some(b"into") {
+        options.into = Some(words.next().ok_or("expected filename after keyword 'into'")?);
+    }
+    Ok(options)
+}
+
+/// Whether every character of a name is allowed and there is one (`is_valid_param_name`).
+pub fn is_valid_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte))
+}
+
+/// Letters, digits, `_`, `.` and `/`.
+pub fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/')
+}
+
+/// The value of `NAME += text`: the current raw value, the separator, the text.
+pub fn appended(current: &[u8], operator: Operator, text: &[u8]) -> Vec<u8> {
+    let mut joined = current.to_vec();
+    match operator {
+        Operator::Append { separator: Some(byte), doubled: true } => {
+            joined.extend_from_slice(&[b' ', byte, byte, b' ']);
+        }
+        Operator::Append { separator: Some(byte), doubled: false } => joined.push(byte),
+        Operator::Append { separator: None, .. } | Operator::Equal | Operator::Colon | Operator::Here => {
+            joined.push(b' ');
+        }
+    }
+    joined.extend_from_slice(text);
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(line: &str) -> String {
+        match split(line.as_bytes()) {
+            Ok(s) => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                format!("{}|{}|{:?}|{}", text(s.name), text(s.words), s.operator, text(s.value))
+            }
+            Err(none) => format!("{none:?}"),
+        }
+    }
+
+    #[test]
+    fn lines_are_split_as_the_reference_splits_them() {
+        assert_eq!(parts("A=1"), "A||Equal|1");
+        assert_eq!(parts("A junk words = v"), "A|junk words|Equal|v");
+        assert_eq!(parts("A == 2"), "A||Equal|= 2");
+        assert_eq!(parts("A := 2"), "A||Colon|= 2");
+        assert_eq!(parts("A @=end x"), "A||Here|end x");
+        assert_eq!(parts("A +&&= 2"), "A||Append { separator: Some(38), doubled: true }|2");
+        assert_eq!(parts("A+=1"), "A+||Equal|1");
+        for bad in ["A", "A B", "A + = 1", "A @ = 1", "A +# = 2", ";c", "if(true)"] {
+            assert!(split(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert_eq!(parts("[section]"), "Section");
+    }
+
+    #[test]
+    fn options_of_include() {
+        assert_eq!(include_options(b"ifexist command into F junk").unwrap().into, Some(&b"F"[..]));
+        assert!(include_options(b"command foo").unwrap().command);
+        assert_eq!(include_options(b"foo"), Err(""));
+        assert!(include_options(b"command into").is_err());
+    }
+}

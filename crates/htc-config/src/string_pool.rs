@@ -1,0 +1,49 @@
+//! The texts that the reference copies for its table, in order: what `-stats` tells the size of (`condor_config.cpp`,
+//! `_allocation_pool`; `config.cpp`, `insert_macro`).
+
+use bstr::{BStr, BString};
+
+use crate::defaults;
+
+/// The texts. Each takes its length and a zero; empty ones are not copied.
+#[derive(Clone, Debug, Default)]
+pub struct StringPool(Vec<BString>);
+
+impl StringPool {
+    /// A text that is copied.
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        if !text.is_empty() {
+            self.0.push(text.into());
+        }
+    }
+
+    /// Gives the last text back.
+    pub(crate) fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    /// A new entry of the table: its name is copied unless it is spelled as in the table of defaults, its value unless
+    /// that is the default.
+    pub(crate) fn entry(&mut self, name: &[u8], value: &[u8], matches_default: bool) {
+        let known = match memchr::memchr(b'.', name) {
+            Some(_) => None,
+            None => defaults::find(name),
+        };
+        if known.is_none_or(|known| known.name() != name) {
+            self.push(name);
+        }
+        if !matches_default {
+            self.push(value);
+        }
+    }
+
+    /// The size of all.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|text| text.len() + 1).sum()
+    }
+
+    /// All texts in their order.
+    pub fn texts(&self) -> impl Iterator<Item = &BStr> {
+        self.0.iter().map(|text| text.as_ref())
+    }
+}

@@ -1,0 +1,313 @@
+//! The templates behind `use CATEGORY : NAME(arguments)` (`param_meta_value`, param_info.cpp).
+
+use std::borrow::Cow;
+
+use bstr::BString;
+
+use htc_base::text::caseless;
+use htc_base::text::space::{is_space, trim, trim_start};
+use htc_base::text::table::{Row, count_lines, line_starts, row, unescape};
+
+static TEXT: &[u8] = include_bytes!("data/templates.tsv");
+static STARTS: [u32; count_lines(include_bytes!("data/templates.tsv"))] =
+    line_starts(include_bytes!("data/templates.tsv"));
+
+/// One template of the table.
+#[derive(Clone, Copy)]
+pub struct Template {
+    row: Row,
+    index: u32,
+}
+
+impl Template {
+    /// Its category in the table's spelling, such as `FEATURE`.
+    pub fn category(self) -> &'static [u8] {
+        self.row.key()
+    }
+
+    /// Its name in the table's spelling.
+    pub fn name(self) -> &'static [u8] {
+        self.row.field(1)
+    }
+
+    /// Its lines, arguments not yet put in.
+    pub fn body(self) -> Cow<'static, [u8]> {
+        unescape(self.row.field(2))
+    }
+
+    /// Its place in the table.
+    pub fn index(self) -> u32 {
+        self.index
+    }
+}
+
+/// All templates in the order of the table.
+pub fn all() -> impl Iterator<Item = Template> {
+    (0..STARTS.len()).filter_map(|index| by_index(index as u32))
+}
+
+/// The template at a place of the table.
+pub fn by_index(index: u32) -> Option<Template> {
+    ((index as usize) < STARTS.len()).then(|| Template { row: row(TEXT, &STARTS, index as usize), index })
+}
+
+/// The category called `name`, in the table's spelling.
+pub fn category(name: &[u8]) -> Option<&'static [u8]> {
+    all().map(Template::category).find(|known| caseless::eq(known, name))
+}
+
+/// The template of that category and name.
+pub fn find(category: &[u8], name: &[u8]) -> Option<Template> {
+    all().find(|template| caseless::eq(template.category(), category) && caseless::eq(template.name(), name))
+}
+
+/// One name of the right side of a `use` statement with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use<'a> {
+    /// The template's name as written.
+    pub name: &'a [u8],
+    /// The text between the parentheses; empty without them.
+    pub arguments: &'a [u8],
+    /// Whether a parenthesis was opened and never closed.
+    pub unbalanced: bool,
+}
+
+/// Reads the next template name off the right side of a `use` statement and returns what is left
+/// (`config.cpp`, `MetaKnobAndArgs::init_from_string`). `None` when only blanks and commas are left.
+pub fn next_use(text: &[u8]) -> Option<(Use<'_>, &[u8])> {
+    let is_blank = |byte: &u8| is_space(*byte);
+    let start = text.iter().position(|byte| !is_blank(byte) && *byte != b',')?;
+    let text = &text[start..];
+    let end = text.iter().position(|&b| is_space(b) || b == b',' || b == b'(').unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let rest = trim_start(rest);
+    if rest.first() != Some(&b'(') {
+        // A name that begins with a parenthesis is empty and would stop the reference's loop.
+        return (!name.is_empty()).then_some((Use { name, arguments: b"", unbalanced: false }, rest));
+    }
+    if name.is_empty() {
+        return None;
+    }
+    match closing_brace(rest, 25) {
+        Some(close) if rest[close] == b')' => {
+            let found = Use { name, arguments: &rest[1..close], unbalanced: false };
+            Some((found, trim_start(&rest[close + 1..])))
+        }
+        // The reference skips the parenthesis alone and reads on; arguments would come from beyond the text.
+        _ => Some((Use { name, arguments: b"", unbalanced: true }, trim_start(&rest[1..]))),
+    }
+}
+
+/// Offset of the brace that closes the one at the start of `text`; parentheses and brackets nest, `depth` deep.
+fn closing_brace(text: &[u8], depth: u32) -> Option<usize> {
+    let open = *text.first()?;
+    let close = match open {
+        b'(' => b')',
+        b'[' => b']',
+        other => other,
+    };
+    let mut at = 1;
+    loop {
+        let byte = *text.get(at)?;
+        if byte == close {
+            return Some(at);
+        }
+        if byte == b'(' || byte == b'[' {
+            at += closing_brace(&text[at..], depth.checked_sub(1)?)?;
+        }
+        at += 1;
+    }
+}
+
+/// How large a body may grow while arguments are put in; the reference has no bound (`T(2,$(2))` never ends).
+const MAX_BODY: usize = 1 << 20;
+
+/// The arguments of a template grew it beyond all bounds, or refer to themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndlessArguments;
+
+/// The body with every `$(n)` replaced (`config.cpp`, `expand_meta_args`).
+pub fn put_arguments(body: &[u8], arguments: &[u8]) -> Result<BString, EndlessArguments> {
+    let mut text = body.to_vec();
+    let mut replaced = 0u32;
+    while let Some(found) = next_argument(&text) {
+        let value = argument_value(&text, &found, arguments);
+        text.splice(found.dollar..found.end, value);
+        replaced += 1;
+        if replaced > 20_000 || text.len() > MAX_BODY {
+            return Err(EndlessArguments);
+        }
+    }
+    Ok(text.into())
+}
+
+/// Whether a body refers to arguments at all.
+pub fn has_arguments(body: &[u8]) -> bool {
+    body.windows(3).any(|w| w.starts_with(b"$(") && w[2].is_ascii_digit())
+}
+
+/// One `$(n...)` found in a body.
+struct ArgumentReference {
+    dollar: usize,
+    end: usize,
+    number: i64,
+    /// `?`
+    asks_empty: bool,
+    /// `#` or `+`
+    rest: bool,
+    /// The default text's range.
+    default: Option<(usize, usize)>,
+}
+
+/// The first argument reference of `text`.
+fn next_argument(text: &[u8]) -> Option<ArgumentReference> {
+    let mut from = 0;
+    loop {
+        let dollar = from + memchr::memchr(b'$', text.get(from..)?)?;
+        let mut at = dollar + 1;
+        if text.get(at) == Some(&b'$') {
+            at += 1;
+        }
+        while text.get(at).is_some_and(|&b| b.is_ascii_alphanumeric() || b == b'_') {
+            at += 1;
+        }
+        if at != dollar + 1 || text.get(at) != Some(&b'(') {
+            from = at;
+            continue;
+        }
+        let body = at + 1;
+        let Some(close) = argument_end(text, body) else {
+            from = body;
+            continue;
+        };
+        if !text[body].is_ascii_digit() {
+            from = close;
+            continue;
+        }
+        let inner = &text[body..close];
+        let digits = inner.iter().take_while(|b| b.is_ascii_digit()).count();
+        let number = inner[..digits]
+            .iter()
+            .fold(0i64, |n, b| n.saturating_mul(10).saturating_add(i64::from(b - b'0')));
+        let mark = inner.get(digits).copied();
+        let (asks_empty, rest) = (mark == Some(b'?'), matches!(mark, Some(b'#' | b'+')));
+        let colon = digits + usize::from(asks_empty || rest);
+        let default = (inner.get(colon) == Some(&b':')).then_some((body + colon + 1, close));
+        return Some(ArgumentReference { dollar, end: close + 1, number, asks_empty, rest, default });
+    }
+}
+
+/// The offset of the parenthesis that ends the reference whose body begins at `at`; `None` if it is none.
+fn argument_end(text: &[u8], mut at: usize) -> Option<usize> {
+    let mut after_colon = false;
+    loop {
+        let byte = *text.get(at)?;
+        if byte == b')' {
+            return Some(at);
+        }
+        at += 1;
+        if byte == b':' && !after_colon {
+            after_colon = true;
+        } else if after_colon {
+            if byte == b'('
+                && let Some(close) = memchr::memchr(b')', &text[at..])
+            {
+                at += close + 1;
+            }
+        } else if !(byte.is_ascii_digit() || matches!(byte, b'?' | b'#' | b'+')) {
+            return None;
+        }
+    }
+}
+
+/// What replaces one reference.
+fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> Vec<u8> {
+    let default = || found.default.map(|(start, end)| &text[start..end]);
+    let number = usize::try_from(found.number).unwrap_or(usize::MAX);
+    let value: Cow<'_, [u8]> = if number == 0 {
+        match found.rest {
+            true => items(arguments).count().to_string().into_bytes().into(),
+            false => arguments.into(),
+        }
+    } else if found.rest {
+        let mut rest = arguments;
+        for _ in 1..number {
+            match next_item(rest) {
+                Some((_, after)) => rest = after,
+                None => rest = b"",
+            }
+        }
+        let rest = rest.strip_prefix(b",").unwrap_or(rest);
+        match rest.is_empty() {
+            true => default().unwrap_or_default().into(),
+            false => rest.into(),
+        }
+    } else {
+        items(arguments).nth(number - 1).or_else(default).unwrap_or_default().into()
+    };
+    let value = trim(&value);
+    match (found.asks_empty, value.is_empty()) {
+        (true, true) => b"0".to_vec(),
+        (true, false) => b"1".to_vec(),
+        (false, _) => value.to_vec(),
+    }
+}
+
+/// The next non-empty item of a comma list, trimmed, and the text after it, its comma included.
+fn next_item(list: &[u8]) -> Option<(&[u8], &[u8])> {
+    let start = list.iter().position(|&b| b != b',' && !is_space(b))?;
+    let list = &list[start..];
+    let end = memchr::memchr(b',', list).unwrap_or(list.len());
+    Some((trim(&list[..end]), &list[end..]))
+}
+
+/// The non-empty items of a comma list, trimmed.
+fn items(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (item, rest) = next_item(list)?;
+        list = rest;
+        Some(item)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(body: &str, arguments: &str) -> String {
+        put_arguments(body.as_bytes(), arguments.as_bytes()).unwrap().to_string()
+    }
+
+    #[test]
+    fn arguments_are_put_in_as_the_reference_does() {
+        assert_eq!(put("[$(0)][$(0#)]", " a, b,,c "), "[a, b,,c][3]");
+        assert_eq!(put("[$(1)][$(2)][$(3)][$(4)]", "a, b,,c"), "[a][b][c][]");
+        assert_eq!(put("[$(4:d (x) e)][$(4?)][$(1?)][$(0?)]", "a,b,c"), "[d (x) e][0][1][1]");
+        assert_eq!(put("[$(2+)][$(1#)][$(5+:none)]", "a,b,,c"), "[b,,c][a,b,,c][none]");
+        assert_eq!(put("$(A) $$(1) $INT(1)", "a"), "$(A) $$(1) $INT(1)");
+    }
+
+    #[test]
+    fn an_argument_that_inserts_itself_is_refused() {
+        assert_eq!(put_arguments(b"$(2)", b"2,$(2)"), Err(EndlessArguments));
+    }
+
+    #[test]
+    fn a_use_list_is_split_at_blanks_and_commas() {
+        let mut rest: &[u8] = b" , A(1,(2)) B, C ( x ) ";
+        let mut seen = Vec::new();
+        while let Some((found, after)) = next_use(rest) {
+            seen.push(format!("{}|{}", bstr::BStr::new(found.name), bstr::BStr::new(found.arguments)));
+            rest = after;
+        }
+        assert_eq!(seen, ["A|1,(2)", "B|", "C| x "]);
+    }
+
+    #[test]
+    fn every_category_has_templates() {
+        for name in ["EXPERIMENTAL", "FEATURE", "POLICY", "ROLE", "SECURITY", "UPGRADE"] {
+            assert!(category(name.to_lowercase().as_bytes()).is_some());
+        }
+        assert!(find(b"feature", b"gpus").is_some());
+    }
+}

@@ -1,0 +1,167 @@
+//! How often names were looked up (`config.cpp`, `lookup_macro`): what `-verbose:use`, `-used` and `-stats` tell.
+//!
+//! Each look-up counts for the entry that answered it: one that reads a parameter, and every reference that is expanded
+//! on the way, as a use and a reference; one made while sources are read, or for `-macro` and `-check-if`, as a reference
+//! only. Names that nothing answers count nowhere. A macro set counts only on request.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bstr::BString;
+use rustc_hash::FxHashMap;
+
+use crate::defaults::{self, Parameter};
+
+/// What a look-up is made for, and so what it counts as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// A look at the table, for output; counts as nothing.
+    Nothing,
+    /// Reading of sources.
+    #[default]
+    Source,
+    /// A parameter that a program asks for.
+    Parameter,
+}
+
+/// The counts of one entry. They are 16 bits wide as in the reference, and wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// How often it was read for a parameter.
+    pub uses: i16,
+    /// How often it was read at all.
+    pub references: i16,
+}
+
+impl Uses {
+    /// Whether it was read.
+    pub fn is_used(self) -> bool {
+        i32::from(self.uses) + i32::from(self.references) > 0
+    }
+
+    fn count(&mut self, reading: Reading) {
+        if reading == Reading::Parameter {
+            self.uses = self.uses.wrapping_add(1);
+        }
+        self.references = self.references.wrapping_add(1);
+    }
+}
+
+/// `uses / references`, or the first alone where the second is nothing.
+impl std::fmt::Display for Uses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.references {
+            0 => write!(f, "{}", self.uses),
+            references => write!(f, "{} / {references}", self.uses),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    reading: Reading,
+    /// Of what sources set and what was detected, by name in lower case.
+    table: FxHashMap<BString, Uses>,
+    /// Of the table of defaults, by place; what a subsystem's own default answers counts for the general one.
+    defaults: FxHashMap<usize, Uses>,
+}
+
+/// The counts of a macro set.
+#[derive(Debug, Default)]
+pub(crate) struct UseCounts(Mutex<Counts>);
+
+impl Clone for UseCounts {
+    fn clone(&self) -> Self {
+        UseCounts(Mutex::new(self.lock().clone()))
+    }
+}
+
+/// Where an answer is counted.
+pub(crate) enum Counted {
+    /// At the name that sources set, or that was detected, in lower case.
+    Name(BString),
+    /// At the place of the general parameter in the table of defaults.
+    Default(usize),
+}
+
+impl Counted {
+    /// The place of a name.
+    pub(crate) fn name(name: &[u8]) -> Self {
+        Counted::Name(name.to_ascii_lowercase().into())
+    }
+
+    /// The place of the general parameter behind a parameter of the table.
+    pub(crate) fn parameter(parameter: Parameter) -> Option<Self> {
+        let general = match parameter.subsystem() {
+            None => Some(parameter),
+            Some(_) => defaults::find(parameter.name()),
+        };
+        general.map(|general| Counted::Default(general.index()))
+    }
+}
+
+impl UseCounts {
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an answer.
+    pub(crate) fn count(&self, at: Option<Counted>) {
+        let mut counts = self.lock();
+        let reading = counts.reading;
+        if reading == Reading::Nothing {
+            return;
+        }
+        match at {
+            Some(Counted::Name(name)) => counts.table.entry(name).or_default().count(reading),
+            Some(Counted::Default(place)) => counts.defaults.entry(place).or_default().count(reading),
+            None => {}
+        }
+    }
+
+    /// The counts of an entry.
+    pub(crate) fn of(&self, at: Option<Counted>) -> Uses {
+        let counts = self.lock();
+        let uses = match at {
+            Some(Counted::Name(name)) => counts.table.get(&name),
+            Some(Counted::Default(place)) => counts.defaults.get(&place),
+            None => None,
+        };
+        uses.copied().unwrap_or_default()
+    }
+
+    /// Sets the counts of an entry back.
+    pub(crate) fn put_back(&self, at: Option<Counted>, uses: Uses) {
+        let mut counts = self.lock();
+        match at {
+            Some(Counted::Name(name)) => counts.table.insert(name, uses),
+            Some(Counted::Default(place)) => counts.defaults.insert(place, uses),
+            None => None,
+        };
+    }
+
+    /// How many entries have uses, and how many have references.
+    pub(crate) fn totals(&self) -> (usize, usize) {
+        let counts = self.lock();
+        let all = || counts.table.values().chain(counts.defaults.values());
+        (all().filter(|one| one.uses != 0).count(), all().filter(|one| one.references != 0).count())
+    }
+
+    /// Takes what follows as `reading`, until the guard is dropped.
+    pub(crate) fn reading(&self, reading: Reading) -> ReadingGuard<'_> {
+        let before = std::mem::replace(&mut self.lock().reading, reading);
+        ReadingGuard { counts: self, before }
+    }
+}
+
+/// Puts back what look-ups counted as before.
+#[must_use = "look-ups count so only while it lives"]
+pub struct ReadingGuard<'a> {
+    counts: &'a UseCounts,
+    before: Reading,
+}
+
+impl Drop for ReadingGuard<'_> {
+    fn drop(&mut self) {
+        self.counts.lock().reading = self.before;
+    }
+}

@@ -1,0 +1,191 @@
+//! Values that are not what was asked for: what is wrong, what is taken instead, and the reference's words for it
+//! (`condor_config.cpp`, `param_integer`, `param_boolean`, `param_double`).
+
+use std::fmt;
+
+use bstr::BString;
+
+use crate::defaults::{self, Parameter};
+use crate::evaluate;
+use crate::expand::ExpandError;
+use crate::setting::{Origin, Setting};
+
+/// Why a value is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueProblem {
+    /// It cannot be expanded.
+    Expansion(ExpandError),
+    /// No truth value; the default in words.
+    NotBoolean,
+    /// It does not parse as a number or expression; the kind of number.
+    NotExpression(&'static str),
+    /// It parses but gives no number.
+    NotNumber(&'static str),
+    /// Below its smallest value.
+    TooLow(&'static str),
+    /// Above its largest value.
+    TooHigh(&'static str),
+    /// Beyond 32 bits.
+    OutOfBounds,
+}
+
+/// A value that is not what was asked for. Tools take its `fallback` in its place; daemons stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueError(Box<ValueFailure>);
+
+impl std::ops::Deref for ValueError {
+    type Target = ValueFailure;
+
+    fn deref(&self) -> &ValueFailure {
+        &self.0
+    }
+}
+
+/// What a [`ValueError`] tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueFailure {
+    /// The parameter.
+    pub name: BString,
+    /// Its expanded value.
+    pub value: BString,
+    /// What is wrong.
+    pub problem: ValueProblem,
+    /// The range in words: smallest, largest.
+    pub range: (String, String),
+    /// What the reference's tools use instead.
+    pub fallback: BString,
+    /// The default in words.
+    pub default: String,
+    /// Where the value comes from.
+    pub origin: Option<Origin>,
+}
+
+impl ValueFailure {
+    /// One whose range, fallback and default are still to be told.
+    pub fn new(name: &[u8], value: BString, problem: ValueProblem, origin: Option<Origin>) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            problem,
+            range: Default::default(),
+            fallback: BString::default(),
+            default: String::new(),
+            origin,
+        }
+    }
+}
+
+impl From<ValueFailure> for ValueError {
+    fn from(failure: ValueFailure) -> Self {
+        Self(Box::new(failure))
+    }
+}
+
+impl ValueError {
+    /// A text that gives no truth value; who goes on all the same takes the one that it begins with.
+    pub fn no_truth(name: &[u8], text: Setting<BString>, default: bool) -> Self {
+        let taken = evaluate::boolean_prefix(&text.value).unwrap_or(default);
+        let mut failure = ValueFailure::new(name, text.value, ValueProblem::NotBoolean, Some(text.origin));
+        failure.default = if default { "True".into() } else { "False".into() };
+        failure.fallback = taken.to_string().into();
+        failure.into()
+    }
+
+    /// The same with a range that the caller brings.
+    #[must_use]
+    pub fn with_range(mut self, least: &str, most: &str) -> Self {
+        self.0.range = (least.to_owned(), most.to_owned());
+        self
+    }
+
+    /// The error where who asks brings a default of its own, which counts where the table has none.
+    #[must_use]
+    pub fn with_default(mut self, default: &str) -> Self {
+        let found = self.0.origin.as_ref().map_or(&b""[..], |origin| origin.name.as_slice());
+        let parameter = defaults::find_for(found, &self.0.name);
+        if parameter.and_then(Parameter::explicit_default).is_some() {
+            return self;
+        }
+        match self.0.problem {
+            ValueProblem::NotBoolean => {
+                let truth = default.eq_ignore_ascii_case("true");
+                let taken = evaluate::boolean_prefix(&self.0.value).unwrap_or(truth);
+                self.0.fallback = taken.to_string().into();
+            }
+            ValueProblem::NotExpression(_) | ValueProblem::NotNumber(_) | ValueProblem::Expansion(_) => {
+                self.0.fallback = default.into();
+            }
+            _ => {}
+        }
+        self.0.default = default.into();
+        self
+    }
+
+    /// What a user is told: the reference's words, and where the value stands.
+    pub fn told(&self) -> String {
+        match &self.origin {
+            Some(origin) => format!("{self} ({})", origin.told()),
+            None => self.to_string(),
+        }
+    }
+
+    /// The line that the reference logs, with the place in its own source; without a line end.
+    pub fn reference_line(&self) -> String {
+        let line = match self.problem {
+            ValueProblem::NotBoolean => 2659,
+            ValueProblem::NotExpression("numeric") | ValueProblem::NotNumber("numeric") => 2527,
+            ValueProblem::TooLow("number") | ValueProblem::TooHigh("number") => 2527,
+            _ => 2283,
+        };
+        format!("ERROR \"{self}\" at line {line} in file condor_config.cpp")
+    }
+}
+
+/// The reference's words, but for the line of its own source.
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ValueFailure { name, value, problem, range: (min, max), default, .. } = &**self;
+        let article = |kind: &str| if kind.starts_with('i') { "an" } else { "a" };
+        let rest = |what: String| {
+            format!("Please set it to {what} in the range {min} to {max} (default {default}).")
+        };
+        match problem {
+            ValueProblem::Expansion(error) => write!(f, "{name}: {error}"),
+            ValueProblem::NotBoolean => write!(
+                f,
+                "{name} in the condor configuration  is not a valid boolean (\"{value}\").  Please set it to True or \
+                 False (default is {default})"
+            ),
+            ValueProblem::NotExpression(kind) => write!(
+                f,
+                "Invalid expression for {name} ({value}) in condor configuration.  {}",
+                rest(format!("{} {kind} expression", article(kind)))
+            ),
+            ValueProblem::NotNumber(kind) => {
+                let not = if kind.starts_with('i') { "an integer" } else { "a number" };
+                write!(
+                    f,
+                    "Invalid result (not {not}) for {name} ({value}) in condor configuration.  {}",
+                    rest(format!("{} {kind} expression", article(kind)))
+                )
+            }
+            ValueProblem::TooLow(kind) => write!(
+                f,
+                "{name} in the condor configuration is too low ({value}).  {}",
+                rest(format!("{} {kind}", article(kind)))
+            ),
+            ValueProblem::TooHigh(kind) => write!(
+                f,
+                "{name} in the condor configuration is too high ({value}).  {}",
+                rest(format!("{} {kind}", article(kind)))
+            ),
+            ValueProblem::OutOfBounds => write!(
+                f,
+                "{name} in the condor configuration is out of bounds for an integer ({value}).  {}",
+                rest("an integer".into())
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ValueError {}

@@ -1,0 +1,94 @@
+//! The version of HTCondor whose configuration this is, and `if version` (`Test_config_if_expression`, config.cpp).
+
+use htc_base::text::space::trim_start;
+
+/// The version that the language claims to be.
+pub const VERSION: (u32, u32, u32) = (25, 14, 0);
+
+/// The text of `$CondorVersion` as `-version` and `-summary` give it.
+pub const VERSION_LINE: &str = "$CondorVersion: 25.14.0 2026-11-20 PRE-RELEASE-UWCS $";
+
+/// The text of `$CondorPlatform` as `-version` gives it.
+pub const PLATFORM_LINE: &str = "$CondorPlatform: x86_64_Debian12 $";
+
+/// Whether `OP VERSION` holds for [`VERSION`]; `None` for a version of fewer than two numbers or before 6
+/// (`config.cpp`, `Evaluate_config_if`).
+pub(crate) fn holds(text: &[u8]) -> Option<bool> {
+    let mut rest = trim_start(text);
+    let negated = rest.first() == Some(&b'!');
+    if negated {
+        rest = &rest[1..];
+    }
+    let mut wanted = 0;
+    if let Some(&byte) = rest.first().filter(|byte| (b'<'..=b'>').contains(byte)) {
+        wanted = i32::from(byte) - i32::from(b'=');
+        rest = &rest[1..];
+    }
+    let or_equal = rest.first() == Some(&b'=');
+    if or_equal {
+        rest = &rest[1..];
+    }
+    rest = trim_start(rest);
+    if let Some(b'v' | b'V') = rest.first() {
+        rest = &rest[1..];
+    }
+    let [major, minor, sub] = numbers(rest);
+    let (major, minor) = (major?, minor?);
+    if major < 6 {
+        return None;
+    }
+    let scalar = scalar(major, minor, sub.unwrap_or(i64::from(VERSION.2)));
+    let own = i64::from(VERSION.0) * 1_000_000 + i64::from(VERSION.1) * 1_000 + i64::from(VERSION.2);
+    let order = own.cmp(&scalar) as i32;
+    let holds = order == wanted || or_equal && order == 0;
+    Some(holds != negated)
+}
+
+/// A number to compare versions by; one with a part beyond 99 counts as no version at all
+/// (`condor_version.cpp`, `CondorVersionInfo`).
+fn scalar(major: i64, minor: i64, sub: i64) -> i64 {
+    match (0..=99).contains(&minor) && (0..=99).contains(&sub) {
+        true => major * 1_000_000 + minor * 1_000 + sub,
+        false => 0,
+    }
+}
+
+/// Up to three numbers with dots between them, as `sscanf("%d.%d.%d")` reads them.
+fn numbers(text: &[u8]) -> [Option<i64>; 3] {
+    let mut found = [None; 3];
+    let mut rest = text;
+    for slot in &mut found {
+        let Some((value, end)) = htc_base::text::number::integer_prefix(rest) else {
+            break;
+        };
+        *slot = Some(value);
+        match rest.get(end) {
+            Some(b'.') => rest = &rest[end + 1..],
+            _ => break,
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_with_our_own() {
+        for (text, expected) in [
+            (" >= 8.1", Some(true)),
+            (" < 25.14.1", Some(true)),
+            (" = 25.14", Some(true)),
+            (" == v25.14x", Some(true)),
+            (" != 25.14", Some(false)),
+            (" > 25.14.0.1", Some(false)),
+            (" >= 8", None),
+            (" => 8.1", None),
+            (" < 5.9", None),
+            (" > 25.100", Some(true)),
+        ] {
+            assert_eq!(holds(text.as_bytes()), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What is changed in the ads of a call before it is made.
+
+use super::case::Case;
+use htc_classad::{ClassAd, Expr};
+use htc_hook::HookType;
+
+/// Attributes by name, and what they are set to.
+pub type Assignments = Vec<(String, Expr)>;
+
+/// What is changed in the ads of a call.
+#[derive(Clone, Debug, Default)]
+pub struct AdChanges {
+    /// What the ad that the hook is about loses, before anything is set.
+    pub delete: Vec<String>,
+    /// What is set in the ad that the hook is about.
+    pub set: Assignments,
+    /// What is set in the slot.
+    pub set_slot: Assignments,
+    /// What is set in the routed job.
+    pub set_routed: Assignments,
+}
+
+fn set(ad: &mut ClassAd, assignments: &Assignments) {
+    for (name, value) in assignments {
+        ad.insert(name, value.clone());
+    }
+}
+
+impl AdChanges {
+    fn change_subject(&self, subject: &mut ClassAd) {
+        for name in &self.delete {
+            subject.remove(name);
+        }
+        set(subject, &self.set);
+    }
+
+    /// Changes the ads of a case.
+    pub fn apply(&self, case: &mut Case) {
+        self.change_subject(case.subject_mut());
+        set(&mut case.slot, &self.set_slot);
+        set(&mut case.routed, &self.set_routed);
+    }
+
+    /// Changes a slot that takes the place of another one, as that was changed.
+    pub(super) fn apply_to_slot(&self, hook: HookType, slot: &mut ClassAd) {
+        if hook == HookType::FetchWork {
+            self.change_subject(slot);
+        }
+        set(slot, &self.set_slot);
+    }
+
+    /// Whether they say what an attribute of the slot is to be.
+    pub(super) fn name_of_slot(&self, hook: HookType, name: &str) -> bool {
+        let is = |known: &str| known.trim().eq_ignore_ascii_case(name);
+        let of_subject = hook == HookType::FetchWork
+            && (self.delete.iter().any(|known| is(known)) || self.set.iter().any(|(known, _)| is(known)));
+        of_subject || self.set_slot.iter().any(|(known, _)| is(known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::Value;
+
+    #[test]
+    fn the_ad_that_the_hook_is_about_is_changed() {
+        let one = |name: &str| vec![(name.to_owned(), Expr::literal(Value::Int(1)))];
+        let changes = AdChanges {
+            delete: vec!["Owner".to_owned()],
+            set: one("A"),
+            set_slot: one("B"),
+            ..AdChanges::default()
+        };
+        let mut case = Case::new(HookType::PrepareJob);
+        assert!(case.job.contains("Owner"));
+        changes.apply(&mut case);
+        assert!(case.job.contains("A") && !case.job.contains("Owner"));
+        assert!(case.slot.contains("B") && !case.slot.contains("A"));
+        let mut slot = ClassAd::new();
+        changes.apply_to_slot(HookType::FetchWork, &mut slot);
+        assert!(slot.contains("A") && slot.contains("B"));
+        assert!(changes.name_of_slot(HookType::FetchWork, "owner"));
+        assert!(!changes.name_of_slot(HookType::ReplyFetch, "owner"));
+    }
+}

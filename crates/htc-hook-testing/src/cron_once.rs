@@ -1,0 +1,122 @@
+//! Cron jobs of an execution point at rest, each run once, so that slots that are only asked have what these publish.
+
+use std::io;
+use std::time::Duration;
+
+use crate as hook_test;
+use crate::{CronList, CronPlan, CronPlay, Pause, PlayEvent};
+use htc_base::quirks::Quirks;
+use htc_hook::cron_job::CronManager;
+use htc_os::{Reactor, RealWorld, clock};
+use htc_runner::cron::{CronNotice, CronSurroundings};
+use htc_runner::hook_environment::ConfigChoice;
+use htc_slot::cron_ads::CronAds;
+use htc_slot::{Event, ExecutionPoint};
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct CronOutcome {
+    /// Whether something failed, which is not published.
+    pub failed: bool,
+    /// What they publish.
+    ads: CronAds,
+}
+
+/// Runs each cron job of the machine once; what has not ended after `patience` is killed, and `warn` is told what is odd about
+/// single jobs, each with its name. `None`: it has none.
+///
+/// # Errors
+/// There is no directory for their logs, or children cannot be waited for.
+pub fn run_cron_once(
+    machine: &ExecutionPoint,
+    (choice, quirks): (&ConfigChoice, Quirks),
+    patience: Duration,
+    warn: &mut dyn FnMut(&str),
+) -> io::Result<Option<CronOutcome>> {
+    let settings = machine.cron_settings().clone();
+    if settings.jobs.is_empty() {
+        return Ok(None);
+    }
+    let log = tempfile::Builder::new().prefix("htc-slot-run.").tempdir()?;
+    let world = RealWorld::new();
+    let surroundings = CronSurroundings {
+        manager: CronManager::Startd,
+        // Cron jobs get no keys of daemons, in the reference neither.
+        environment: hook_test::caller_environment(&world, choice, Quirks::None),
+        directory: log.path().to_owned(),
+        identity: None,
+        quirks,
+    };
+    let plan = CronPlan { runs: 1, seconds: None, reconfig: Vec::new(), job_begins: None, patience };
+    let list = CronList {
+        jobs: settings.jobs,
+        max_load: settings.max_load,
+        auto_publish: settings.auto_publish,
+        skipped: false,
+    };
+    let mut reactor = Reactor::new(&[])?;
+    let mut play = CronPlay::new(plan, surroundings, (&[], &world), &mut reactor);
+    let mut tell = |_: &CronPlay<'_>, event: &PlayEvent| match event {
+        PlayEvent::Killed(name) => warn(&format!("{name} has not ended in time and is killed")),
+        PlayEvent::OnDemand(name) => {
+            warn(&format!("{name} is run on demand alone, and nobody demands it"));
+        }
+        PlayEvent::Notice(CronNotice::NotStarted { name, reason }) => {
+            warn(&format!("{name} could not be started: {reason}"));
+        }
+        PlayEvent::Notice(CronNotice::Published { job, block }) => {
+            block.bad.iter().for_each(|bad| warn(&format!("{job}: {}", bad.reference_text())));
+        }
+        PlayEvent::Notice(_) | PlayEvent::JobBegins => {}
+    };
+    play.configure(list, &mut tell);
+    while play.run(&mut tell)? == Pause::Reconfig {}
+    let (failed, ads) = (play.bad(), play.ads().clone());
+    drop(play);
+    Ok(Some(CronOutcome { failed, ads }))
+}
+
+impl CronOutcome {
+    /// Lets a machine have what they publish.
+    pub fn publish(self, machine: &mut ExecutionPoint) {
+        publish(machine, self.ads);
+    }
+}
+
+/// Lets a machine have what cron jobs publish.
+pub fn publish(machine: &mut ExecutionPoint, ads: CronAds) {
+    let now = clock::now();
+    machine.step(now, Event::Cron(Box::new(ads)));
+    machine.step(now, Event::Refresh);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use htc_base::world::Frozen;
+    use htc_runner::slot::at_rest;
+    use htc_simulate::plan::published;
+    use htc_slot::{Limits, Surroundings, configure};
+    use htc_testing::config_of;
+
+    #[test]
+    fn a_machine_without_cron_jobs_runs_none_and_takes_what_is_given() {
+        let (config, world) = config_of("STARTD", "NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\n");
+        let made =
+            configure(&config, &world, &Surroundings::default(), Quirks::None, Limits::default()).unwrap();
+        let mut machine = at_rest(made.settings, Rc::new(world));
+        let choice = ConfigChoice::default();
+        assert!(
+            run_cron_once(&machine, (&choice, Quirks::None), Duration::from_secs(1), &mut |_| {})
+                .unwrap()
+                .is_none()
+        );
+        let now = Frozen { world: &RealWorld::new(), now: clock::now() };
+        let ads = published("HasCode = true\n", Quirks::None, &now).unwrap();
+        publish(&mut machine, ads);
+        let (key, ..) = machine.slots().next().unwrap();
+        assert!(machine.sent_ad(key).unwrap().contains("HasCode"));
+    }
+}

@@ -1,0 +1,215 @@
+//! Random changes of ads, to find what a hook does not expect.
+
+use bstr::BString;
+
+use htc_classad::{ClassAd, Expr, Value};
+
+/// A small generator of random numbers (splitmix64): the same seed gives the same changes everywhere.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// From a seed.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// One below `limit`; 0 when that is 0.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.number() % limit.max(1) as u64) as usize
+    }
+}
+
+/// One change of an ad.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mutation {
+    /// The attribute.
+    pub name: BString,
+    /// Its new value; `None`: it is removed.
+    pub value: Option<Expr>,
+    /// What was done, in a word or two.
+    pub what: &'static str,
+}
+
+impl Mutation {
+    /// A random change of one of the ad's attributes.
+    pub fn of(ad: &ClassAd, random: &mut Random) -> Option<Mutation> {
+        let names = ad.sorted();
+        let (name, _) = names.get(random.below(names.len()))?;
+        let text = |bytes: &[u8]| Some(Expr::literal(Value::Str(bytes.into())));
+        let (what, value) = match random.below(17) {
+            0 => ("missing", None),
+            1 => ("undefined", Some(Expr::literal(Value::Undefined))),
+            2 => ("error", Some(Expr::literal(Value::Error))),
+            3 => ("a number", Some(Expr::literal(7i64))),
+            4 => ("a negative number", Some(Expr::literal(-1i64))),
+            5 => ("the largest number", Some(Expr::literal(i64::MAX))),
+            6 => ("a truth value", Some(Expr::literal(true))),
+            7 => ("an empty string", text(b"")),
+            8 => ("quotes", text(b"a \"quoted\" 'word' \\ and ` `")),
+            9 => ("shell characters", text(b"$(echo x); y | z > /dev/null & * ? {a,b} #")),
+            10 => ("an equals sign", text(b"a = b = c")),
+            11 => ("twenty kilobytes", text(&[b'x'; 20_000])),
+            12 => ("bytes that are no UTF-8", text(b"caf\xe9 \xff\xfe")),
+            13 => ("an expression", Expr::parse(b"ifThenElse(1 > 2, \"a\", strcat(\"b\", \"c\"))").ok()),
+            14 => ("two lines", text(b"one\ntwo = 2")),
+            15 => ("a list", Expr::parse(b"{ 1, \"two\", undefined }").ok()),
+            _ => ("blanks around", text(b"  two  words  ")),
+        };
+        Some(Mutation { name: (*name).to_owned(), value, what })
+    }
+
+    /// Makes the change.
+    pub fn apply(&self, ad: &mut ClassAd) {
+        match &self.value {
+            Some(value) => ad.insert(&self.name, value.clone()),
+            None => drop(ad.remove(&self.name)),
+        }
+    }
+}
+
+/// The smallest ad for which `shows` still holds: attributes are taken out in ever smaller groups, with at most `most`
+/// questions.
+pub fn shrink(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
+    let mut best = ad.clone();
+    let mut asked = 0;
+    let mut size = best.len().div_ceil(2);
+    while size > 0 && asked < most {
+        let names: Vec<BString> = best.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+        let mut smaller = false;
+        for group in names.chunks(size) {
+            if asked >= most {
+                break;
+            }
+            let mut without = best.clone();
+            for name in group {
+                without.remove(name);
+            }
+            asked += 1;
+            if shows(&without) {
+                best = without;
+                smaller = true;
+            }
+        }
+        if !smaller || size > best.len() {
+            size = if size == 1 { 0 } else { size.div_ceil(2).min(best.len()) };
+            if size == 1 && !smaller && best.len() <= 1 {
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// The same ad with shorter strings, as far as `shows` still holds: each is cut to ever smaller halves.
+pub fn shorten(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
+    let mut best = ad.clone();
+    let mut asked = 0;
+    let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+    for name in names {
+        let Some(Value::Str(text)) = ad.literal(&name) else { continue };
+        let text: &[u8] = text.as_ref();
+        // The shortest beginning that still shows it lies in between.
+        let (mut too_short, mut enough) = (0, text.len());
+        while enough - too_short > 1 && asked < most {
+            let middle = too_short + (enough - too_short) / 2;
+            let mut shorter = best.clone();
+            shorter.insert(&name, Expr::literal(Value::Str(text[..middle].into())));
+            asked += 1;
+            if shows(&shorter) {
+                (best, enough) = (shorter, middle);
+            } else {
+                too_short = middle;
+            }
+        }
+    }
+    best
+}
+
+/// From this length on a run of one byte is written as a command that makes it.
+const LONG_RUN: usize = 100;
+
+/// A `printf` that writes these bytes in any shell.
+pub fn as_printf(text: &[u8]) -> String {
+    let mut out = String::from("printf '");
+    let mut arguments = String::new();
+    let mut rest = text;
+    while let Some(&byte) = rest.first() {
+        let run = rest.iter().take_while(|next| **next == byte).count();
+        if run >= LONG_RUN && byte.is_ascii_alphanumeric() {
+            out.push_str("%s");
+            arguments.push_str(&format!(" \"$(printf %{run}s | tr ' ' {})\"", char::from(byte)));
+            rest = &rest[run..];
+            continue;
+        }
+        rest = &rest[1..];
+        match byte {
+            b'\n' => out.push_str("\\n"),
+            b'\'' => out.push_str("'\\''"),
+            b'\\' => out.push_str("\\\\"),
+            b'%' => out.push_str("%%"),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    out.push('\'');
+    out + &arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ad(count: usize) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for number in 0..count {
+            ad.set(format!("A{number}"), number as i64);
+        }
+        ad
+    }
+
+    #[test]
+    fn an_ad_shrinks_to_what_matters() {
+        let small = shrink(&ad(40), 500, &mut |ad| ad.contains("A7") && ad.contains("A31"));
+        assert_eq!(small.len(), 2);
+        let none = shrink(&ad(5), 500, &mut |_| true);
+        assert!(none.is_empty());
+    }
+
+    #[test]
+    fn strings_shrink_to_the_length_that_matters() {
+        let mut long = ad(2);
+        long.set("Text", "x".repeat(20_000).as_str());
+        let length = |ad: &ClassAd| match ad.literal("Text") {
+            Some(Value::Str(text)) => text.len(),
+            _ => 0,
+        };
+        assert_eq!(length(&shorten(&long, 100, &mut |ad| length(ad) >= 777)), 777);
+        let text = as_printf(format!("A = \"{}\"\n", "x".repeat(777)).as_bytes());
+        assert_eq!(text, "printf 'A = \"%s\"\\n' \"$(printf %777s | tr ' ' x)\"");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_changes() {
+        let changes = |seed| {
+            let mut random = Random::new(seed);
+            (0..20).filter_map(|_| Mutation::of(&ad(9), &mut random)).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(1), changes(1));
+        assert_ne!(changes(1), changes(2));
+    }
+
+    #[test]
+    fn any_bytes_can_be_printed_by_a_shell() {
+        assert_eq!(as_printf(b"A = \"it's 5%\\\xff\"\n"), "printf 'A = \"it'\\''s 5%%\\\\\\377\"\\n'");
+    }
+}

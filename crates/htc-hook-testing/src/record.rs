@@ -1,0 +1,460 @@
+//! Recorded calls: one directory a call with `meta.json`, `env`, `stdin`, `stdout`, `stderr`, raw bytes each.
+//!
+//! Two dialects are read: ours, which is that of recorded execution points (`meta.json` with hook, argv, exit), and that
+//! of recorded job routers (`argv.json`, `env.json`, `exit`). A record may leave to an earlier one what it has in common
+//! (`otherwise_like`), and its input may be a difference to an earlier one's (`stdin.diff`).
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice, ByteVec};
+use serde_json::{Map, Value, json};
+
+use super::call::{Ending, Outcome};
+use super::case::{Case, Route};
+use htc_base::process::Exit;
+use htc_hook::HookType;
+use htc_runner::events::exit_words;
+
+/// One recorded call.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The directory's name, or that of the hook.
+    pub name: String,
+    /// The type of hook, where it can be told.
+    pub hook: Option<HookType>,
+    /// The arguments, path first.
+    pub argv: Vec<BString>,
+    /// The environment.
+    pub env: Vec<BString>,
+    /// What it read; empty where that is not known.
+    pub stdin: Vec<u8>,
+    /// Whether its input is known.
+    pub has_input: bool,
+    /// What it wrote.
+    pub stdout: Vec<u8>,
+    /// Whether all that it wrote is stored.
+    pub has_output: bool,
+    /// Its complaints.
+    pub stderr: Vec<u8>,
+    /// How it ended; `None`: it did not, or nobody knows.
+    pub exit: Option<Exit>,
+    /// Why it never began: not started, or refused.
+    pub never_began: Option<Ending>,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// The shadow or startd behind it, as recorded.
+    pub parent: Option<String>,
+    /// The keyword that the hook is configured under, where that is stored.
+    pub keyword: Option<BString>,
+    /// Whether a shadow stands behind the starter, where that is stored.
+    pub with_shadow: Option<bool>,
+    /// The route, where one is stored.
+    pub route: Option<Route>,
+    /// When it began, in seconds since the epoch, of a call made here.
+    pub began: Option<f64>,
+    /// How it was called, of a call made here ([`super::facts`]).
+    pub facts: serde_json::Map<String, Value>,
+}
+
+impl Record {
+    /// Takes over what the caller knows and the hook does not read.
+    pub fn describe(&mut self, case: &Case) {
+        self.keyword = (!case.keyword.is_empty()).then(|| case.keyword.clone());
+        self.with_shadow = Some(case.with_shadow);
+        self.route = (case.hook == HookType::TranslateJob).then(|| case.route.clone());
+    }
+
+    /// Takes over how a call ended.
+    pub fn take(&mut self, outcome: &Outcome) {
+        self.has_input = true;
+        self.has_output = true;
+        self.seconds = outcome.took.as_secs_f64();
+        match &outcome.ending {
+            Ending::Ran(ended) => {
+                self.exit = ended.exit;
+                self.stdout = ended.stdout.clone();
+                self.stderr = ended.stderr.clone();
+            }
+            other => self.never_began = Some(other.clone()),
+        }
+    }
+
+    /// Writes the record below a directory as `NNN-NAME-PID`, `NNN` being the next free number. Several processes may do
+    /// so at the same time. Only this account can read it, since ads and environments hold ids of claims and more; the
+    /// values of `CONDOR_PRIVATE_...` are not written at all.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_below(&self, directory: &Path) -> io::Result<PathBuf> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let taken = fs::read_dir(directory)?
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.split('-').next()?.parse::<u32>().ok())
+            .max();
+        let mut number = taken.map_or(1, |number| number + 1);
+        let place = loop {
+            let place = directory.join(format!("{number:03}-{}-{}", self.name, std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&place) {
+                Ok(()) => break place,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        };
+        let write = |name: &str, bytes: &[u8]| {
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create_new(true).mode(0o600).open(place.join(name))?.write_all(bytes)
+        };
+        let env: Vec<BString> = self.env.iter().map(without_secret).collect();
+        write("env", &bstr::join("\n", &env))?;
+        write("stdin", &self.stdin)?;
+        write("stdout", &self.stdout)?;
+        write("stderr", &self.stderr)?;
+        write("meta.json", format!("{:#}\n", self.meta()).as_bytes())?;
+        Ok(place)
+    }
+
+    fn meta(&self) -> Value {
+        let argv: Vec<String> = self.argv.iter().map(|word| word.to_str_lossy().into_owned()).collect();
+        let never_began = match &self.never_began {
+            Some(Ending::NotStarted { reason, interpreter }) => {
+                json!({ "not_started": reason, "interpreter": interpreter })
+            }
+            Some(Ending::Refused { reason }) => json!({ "refused": reason }),
+            Some(Ending::Ran(_)) | None => Value::Null,
+        };
+        let route = self.route.as_ref().map(|route| {
+            json!({
+                "name": route.name.to_str_lossy(),
+                "grid_resource": route.grid_resource.to_str_lossy(),
+                "universe": route.universe,
+                "edit_in_place": route.edit_in_place,
+            })
+        });
+        let mut all = json!({
+            "hook": self.name,
+            "keyword": self.keyword.as_ref().map(|keyword| keyword.to_str_lossy()),
+            "with_shadow": self.with_shadow,
+            "route": route,
+            "never_began": never_began,
+            "type": self.hook.map(HookType::word),
+            "argv": argv,
+            "exit": self.exit.map(exit_words),
+            "pid": std::process::id(),
+            "stdin_bytes": self.stdin.len(),
+            "stdout_forwarded": self.stdout.len(),
+            "stderr_forwarded": self.stderr.len(),
+            "seconds": self.seconds,
+        });
+        if let Value::Object(all) = &mut all {
+            all.extend(self.facts.clone());
+            all.extend(self.parent.iter().map(|parent| ("parent".to_owned(), json!(parent))));
+            if let Some(began) = self.began {
+                all.insert("start_s".to_owned(), json!(began));
+                all.insert("end_s".to_owned(), json!(began + self.seconds));
+            }
+        }
+        all
+    }
+}
+
+/// Reads all records of a directory, in the order of their names. Records of jobs are left out.
+///
+/// # Errors
+/// The directory or a record's `meta.json` cannot be read.
+pub fn read_all(directory: &Path) -> io::Result<Vec<Record>> {
+    let hooks = directory.join("hooks");
+    let directory = if hooks.is_dir() { hooks } else { directory.to_owned() };
+    let mut names: Vec<String> = fs::read_dir(&directory)?
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let mut reader = Reader::default();
+    let mut records = Vec::new();
+    for name in names {
+        if let Some(record) = reader.read(&directory.join(&name), &name)? {
+            records.push(record);
+        }
+    }
+    Ok(records)
+}
+
+/// What later records refer to.
+#[derive(Default)]
+struct Reader {
+    metas: HashMap<u64, Map<String, Value>>,
+    inputs: HashMap<String, Vec<u8>>,
+}
+
+impl Reader {
+    fn read(&mut self, path: &Path, name: &str) -> io::Result<Option<Record>> {
+        let meta = path.join("meta.json");
+        if !["meta.json", "argv.json", "exit"].iter().any(|file| path.join(file).exists()) {
+            return Ok(None);
+        }
+        let mut meta = if meta.exists() { object(&meta)? } else { Map::new() };
+        let number: u64 = name.split('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        if let Some(base) = meta.get("otherwise_like").and_then(Value::as_u64)
+            && let Some(base) = self.metas.get(&base)
+        {
+            for (key, value) in base.clone() {
+                meta.entry(key).or_insert(value);
+            }
+        }
+        self.metas.insert(number, meta.clone());
+        let optional = |file: &str| fs::read(path.join(file)).ok();
+        let argv = match (meta.get("argv"), optional("argv.json")) {
+            (Some(argv), _) => strings(argv),
+            (None, Some(text)) => strings(&serde_json::from_slice(&text).map_err(io::Error::from)?),
+            (None, None) => Vec::new(),
+        };
+        let stdin = self.input(path);
+        if let Some(stdin) = &stdin {
+            self.inputs.insert(name.to_owned(), stdin.clone());
+        }
+        let exit_text = match meta.get("exit") {
+            Some(exit) => exit.as_str().map(str::to_owned),
+            None => optional("exit").map(|text| text.to_str_lossy().into_owned()),
+        };
+        let Some(hook) = type_of(&meta, name, &argv) else { return Ok(None) };
+        let number = |key: &str| meta.get(key).and_then(Value::as_f64);
+        let text = |key: &str| meta.get(key).and_then(Value::as_str);
+        let seconds = match (number("start_s"), number("end_s")) {
+            (Some(start), Some(end)) => end - start,
+            _ => number("seconds").or_else(|| after(exit_text.as_deref()?)).unwrap_or(0.0),
+        };
+        if Duration::try_from_secs_f64(seconds.max(0.0)).is_err() {
+            let message = format!("{}: {seconds:e} seconds are no length of time", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        let stdout = optional("stdout").unwrap_or_default();
+        Ok(Some(Record {
+            name: name.to_owned(),
+            hook,
+            argv,
+            env: optional("env").map(environment).unwrap_or_default(),
+            has_input: stdin.is_some(),
+            stdin: stdin.unwrap_or_default(),
+            has_output: is_whole(&stdout),
+            stdout,
+            stderr: optional("stderr").unwrap_or_default(),
+            exit: exit_text.as_deref().and_then(exit),
+            seconds,
+            parent: text("parent").map(str::to_owned),
+            keyword: text("keyword").map(BString::from),
+            with_shadow: meta.get("with_shadow").and_then(Value::as_bool),
+            route: meta.get("route").and_then(route),
+            never_began: meta.get("never_began").and_then(never_began),
+            began: None,
+            facts: serde_json::Map::new(),
+        }))
+    }
+
+    /// The input, put together from a difference where it is stored as one; `None` where it is shortened or missing.
+    fn input(&self, path: &Path) -> Option<Vec<u8>> {
+        if let Ok(bytes) = fs::read(path.join("stdin")) {
+            return is_whole(&bytes).then_some(bytes);
+        }
+        let diff = fs::read(path.join("stdin.diff")).ok()?;
+        let first = diff.lines().next()?;
+        let base = first.strip_prefix(b"--- ../")?.split_str("/").next()?.to_str().ok()?;
+        apply(self.inputs.get(base)?, &diff)
+    }
+}
+
+/// Whether a stored text has not been shortened by its recorder.
+fn is_whole(text: &[u8]) -> bool {
+    !text.contains_str("\n@@ shortened") && !text.contains_str("\n@@ cut here")
+}
+
+/// Applies a unified difference; `None` where it does not fit.
+fn apply(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
+    let lines: Vec<&[u8]> = base.lines().collect();
+    let mut out: Vec<&[u8]> = Vec::new();
+    let mut at = 0;
+    for line in diff.lines().skip(2) {
+        match line.first() {
+            Some(b'@') => {
+                let old = line.strip_prefix(b"@@ -")?.split_str(" ").next()?.to_str().ok()?;
+                let (start, count) = old.split_once(',').unwrap_or((old, "1"));
+                let start: usize = start.parse().ok()?;
+                // A hunk that takes nothing away names the line it comes after.
+                let from = if count == "0" { start } else { start.saturating_sub(1) }.min(lines.len());
+                out.extend(lines.get(at..from).unwrap_or_default());
+                at = at.max(from);
+            }
+            Some(b'+') => out.push(&line[1..]),
+            Some(b'-') => {
+                if lines.get(at) != Some(&&line[1..]) {
+                    return None;
+                }
+                at += 1;
+            }
+            Some(b' ') => {
+                out.extend(lines.get(at));
+                at += 1;
+            }
+            _ => {}
+        }
+    }
+    out.extend(lines.get(at..).unwrap_or_default());
+    let mut text = bstr::join("\n", out);
+    text.push(b'\n');
+    Some(text)
+}
+
+fn object(path: &Path) -> io::Result<Map<String, Value>> {
+    let text = fs::read(path)?;
+    match serde_json::from_slice(&text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: no object", path.display()))),
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))),
+    }
+}
+
+fn strings(list: &Value) -> Vec<BString> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(BString::from).collect()
+}
+
+/// An entry of an environment without the keys and addresses that a daemon hands to its children only.
+fn without_secret(entry: &BString) -> BString {
+    match entry.split_once_str("=") {
+        Some((name, _)) if name.starts_with(b"CONDOR_PRIVATE_") => [name, b"=(not kept)"].concat().into(),
+        _ => entry.clone(),
+    }
+}
+
+/// Why a call never began, as [`Record::write_below`] stores it.
+fn never_began(stored: &Value) -> Option<Ending> {
+    let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
+    let not_started = text("not_started");
+    not_started
+        .map(|reason| Ending::NotStarted { reason, interpreter: text("interpreter") })
+        .or_else(|| Some(Ending::Refused { reason: text("refused")? }))
+}
+
+/// The route of a call, as [`Record::write_below`] stores it.
+fn route(stored: &Value) -> Option<Route> {
+    let text = |key: &str| stored.get(key).and_then(Value::as_str).map(BString::from);
+    Some(Route {
+        name: text("name")?,
+        grid_resource: text("grid_resource").unwrap_or_default(),
+        universe: stored.get("universe").and_then(Value::as_i64)?,
+        edit_in_place: stored.get("edit_in_place").and_then(Value::as_bool).unwrap_or_default(),
+    })
+}
+
+/// `NAME=value` lines; a line without `=` goes on with the value before.
+fn environment(bytes: Vec<u8>) -> Vec<BString> {
+    let mut out: Vec<BString> = Vec::new();
+    for line in bytes.lines() {
+        let begins =
+            line.split_once_str("=").is_some_and(|(name, _)| !name.is_empty() && !name.contains(&b' '));
+        match out.last_mut() {
+            Some(last) if !begins => {
+                last.push_byte(b'\n');
+                last.push_str(line);
+            }
+            _ => out.push(line.into()),
+        }
+    }
+    out
+}
+
+/// `exited 3`, `signalled 9`, `signal 9 after 0.03 s`.
+fn exit(text: &str) -> Option<Exit> {
+    let mut words = text.split_whitespace();
+    let (word, number) = (words.next()?, words.next()?);
+    match word {
+        "exited" => Some(Exit::Code(number.parse().ok()?)),
+        "signalled" | "signal" => Some(Exit::Signal { number: number.parse().ok()?, core_dumped: false }),
+        _ => None,
+    }
+}
+
+/// The seconds in `exited 0 after 0.12 s`.
+fn after(text: &str) -> Option<f64> {
+    text.split_once(" after ")?.1.split_whitespace().next()?.parse().ok()
+}
+
+/// What names of router hooks have in them.
+const OF_ROUTERS: [(&str, HookType); 5] = [
+    ("TRANSLATE", HookType::TranslateJob),
+    ("UPDATE_JOB_INFO", HookType::RouterUpdateJobInfo),
+    ("FINALIZE", HookType::JobFinalize),
+    ("JOB_EXIT", HookType::JobFinalize),
+    ("CLEANUP", HookType::JobCleanup),
+];
+
+/// The type of hook: `Some(None)` for something that is a hook of a type unknown here; `None` for a job.
+fn type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
+    if let Some(stored) = meta.get("type") {
+        let stored = stored.as_str().map(|word| HookType::from_name(word.as_bytes()));
+        let file = argv.first().and_then(|path| path.rsplit_str("/").next()).unwrap_or_default();
+        return Some(stored.unwrap_or_else(|| HookType::guess(file)));
+    }
+    let hook = meta.get("hook").and_then(Value::as_str).unwrap_or(name);
+    if argv.first().is_some_and(|path| path.contains_str("/job.d/")) && !hook.contains("_HOOK_") {
+        return None;
+    }
+    if let Some((_, kind)) = hook.rsplit_once("_HOOK_") {
+        return Some(HookType::from_name(kind.as_bytes()));
+    }
+    let file = argv.first().and_then(|path| path.rsplit_str("/").next()?.to_str().ok()).unwrap_or_default();
+    let router = |text: &str| OF_ROUTERS.iter().find(|(word, _)| text.contains(word)).map(|(_, hook)| *hook);
+    Some(router(file).or_else(|| router(hook)).or_else(|| match argv.get(1).map(|word| word.as_slice()) {
+        Some(b"accept" | b"reject") => Some(HookType::ReplyFetch),
+        Some(b"exit" | b"evict" | b"remove" | b"hold") => Some(HookType::JobExit),
+        _ => None,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let home = tempfile::tempdir().unwrap();
+        let record = Record {
+            name: "PREPARE_JOB".into(),
+            hook: Some(HookType::PrepareJob),
+            argv: vec!["/h".into(), "two words".into()],
+            env: vec!["A=1\nrest".into(), "CONDOR_PRIVATE_INHERIT=SessionKey:secret".into()],
+            stdin: b"A = 1\n".to_vec(),
+            stdout: b"\xff".to_vec(),
+            exit: Some(Exit::Signal { number: 9, core_dumped: false }),
+            seconds: 0.25,
+            ..Record::default()
+        };
+        record.write_below(home.path()).unwrap();
+        let place = record.write_below(home.path()).unwrap();
+        for path in ["", "env", "stdin", "meta.json"].map(|name| place.join(name)) {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0, "{path:?}");
+        }
+        assert_eq!(
+            fs::read_to_string(place.join("env")).unwrap(),
+            "A=1\nrest\nCONDOR_PRIVATE_INHERIT=(not kept)"
+        );
+        let read = read_all(home.path()).unwrap();
+        assert_eq!(read.len(), 2);
+        let again = &read[1];
+        assert!(again.name.starts_with("002-PREPARE_JOB-"));
+        assert_eq!((again.hook, &again.argv, &again.env[..1]), (record.hook, &record.argv, &record.env[..1]));
+        assert_eq!((&again.stdin, &again.stdout, again.exit), (&record.stdin, &record.stdout, record.exit));
+    }
+
+    #[test]
+    fn ends_of_both_dialects_are_understood() {
+        assert_eq!(exit("exited 3"), Some(Exit::Code(3)));
+        assert_eq!(exit("signal 9 after 0.03 s"), Some(Exit::Signal { number: 9, core_dumped: false }));
+        assert_eq!(after("exited 0 after 0.12 s"), Some(0.12));
+    }
+}

@@ -1,0 +1,109 @@
+//! Ads to try a hook with when none is at hand: what a submit file and a slot of ordinary size make of them.
+
+use std::sync::LazyLock;
+
+use htc_classad::ClassAd;
+
+/// What all sample jobs and all sample slots have in common, read once: suites make thousands of them.
+static JOB: LazyLock<ClassAd> = LazyLock::new(|| with(ClassAd::new(), include_str!("samples/job-common.ad")));
+static SLOT: LazyLock<ClassAd> =
+    LazyLock::new(|| with(ClassAd::new(), include_str!("samples/slot-common.ad")));
+
+/// Kinds of sample jobs and what distinguishes them.
+const JOBS: [(&str, &str); 8] = [
+    ("vanilla", ""),
+    ("container", include_str!("samples/job-container.ad")),
+    ("docker", include_str!("samples/job-docker.ad")),
+    ("gpu", include_str!("samples/job-gpu.ad")),
+    ("grid", include_str!("samples/job-grid.ad")),
+    ("java", include_str!("samples/job-java.ad")),
+    ("parallel", include_str!("samples/job-parallel.ad")),
+    ("v1", include_str!("samples/job-v1.ad")),
+];
+
+/// Kinds of sample slots.
+const SLOTS: [(&str, &str); 3] = [
+    ("static", ""),
+    ("partitionable", include_str!("samples/slot-partitionable.ad")),
+    ("gpu", include_str!("samples/slot-gpu.ad")),
+];
+
+/// The names of all sample jobs.
+pub fn job_kinds() -> impl Iterator<Item = &'static str> {
+    JOBS.iter().map(|(name, _)| *name)
+}
+
+/// The names of all sample slots.
+pub fn slot_kinds() -> impl Iterator<Item = &'static str> {
+    SLOTS.iter().map(|(name, _)| *name)
+}
+
+/// A sample job.
+pub fn job(kind: &str) -> Option<ClassAd> {
+    sample(&JOB, &JOBS, kind).map(|mut job| {
+        // A job has its arguments and its environment in one syntax only.
+        if kind == "v1" {
+            job.remove("Arguments");
+            job.remove("Environment");
+        }
+        job
+    })
+}
+
+/// A sample slot.
+pub fn slot(kind: &str) -> Option<ClassAd> {
+    sample(&SLOT, &SLOTS, kind)
+}
+
+/// The ad of a schedd, as cron jobs of the schedd add to it.
+pub fn schedd() -> ClassAd {
+    with(ClassAd::new(), include_str!("samples/schedd.ad"))
+}
+
+/// A routed copy of a job, as the router submits it.
+pub fn routed(source: &ClassAd, route: &[u8]) -> ClassAd {
+    let mut routed = source.clone();
+    let number = |name| source.literal(name).and_then(|value| value.as_int()).unwrap_or(0);
+    let id = format!("{}.{}", number("ClusterId"), number("ProcId"));
+    routed.set("ClusterId", number("ClusterId") + 1);
+    routed.set("ProcId", 0i64);
+    routed.set("RoutedFromJobId", id.as_str());
+    routed.set("RoutedBy", "jobrouter");
+    routed.set("RouteName", bstr::BString::from(route));
+    routed
+}
+
+fn sample(common: &ClassAd, kinds: &[(&str, &str)], kind: &str) -> Option<ClassAd> {
+    let (_, own) = kinds.iter().find(|(name, _)| *name == kind)?;
+    Some(with(common.clone(), own))
+}
+
+/// An ad with more lines; the samples' own have no bad ones (see the test).
+fn with(mut ad: ClassAd, lines: &str) -> ClassAd {
+    for line in lines.lines() {
+        let taken = ad.insert_line(line.as_bytes());
+        debug_assert!(taken.is_ok(), "{line}");
+    }
+    ad
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::Context;
+    use htc_os::RealWorld;
+
+    #[test]
+    fn every_sample_job_fits_every_slot_that_has_what_it_asks_for() {
+        let world = RealWorld::new();
+        for slot_kind in slot_kinds() {
+            let slot = slot(slot_kind).unwrap();
+            for kind in job_kinds() {
+                let job = job(kind).unwrap();
+                let context = Context::new(&world).my(&slot).target(&job);
+                assert_eq!(context.boolean("Requirements"), Some(true), "{kind} in {slot_kind}");
+            }
+        }
+        assert!(job("none").is_none() && slot("none").is_none());
+    }
+}

@@ -1,0 +1,364 @@
+//! Suites: files of cases in TOML. A case says which hook is called how, and what must come of it.
+//!
+//! ```toml
+//! [defaults]                       # for all cases of the file
+//! hook = "../prepare-hook"
+//! type = "prepare"
+//!
+//! [[case]]
+//! name = "no image means hold"
+//! sample_job = "container"
+//! delete = ["ContainerImage"]
+//! expect = { verdict = "not-started", reason = "no image" }
+//! each = [{ V = "1" }, { V = "2" }]   # one case for each; ${V} stands for the value everywhere
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use htc_classad::format::long;
+use htc_classad::stream::{AdReader, Form};
+
+/// A file of cases.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteFile {
+    /// What cases have that do not say otherwise.
+    #[serde(default)]
+    pub defaults: CaseText,
+    /// The cases.
+    #[serde(default)]
+    pub case: Vec<CaseText>,
+}
+
+/// One case as written.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseText {
+    /// Its name.
+    pub name: Option<String>,
+    /// The hook, relative to the file.
+    pub hook: Option<String>,
+    /// An environment variable that names the directory of the hook; the case is skipped where it is not set.
+    pub hook_directory: Option<String>,
+    /// What else must be there, else the case is skipped: programs on PATH, whose full paths are then `${NAME}`, and files. The
+    /// directory of `hook_directory` is `${HOOKS}`.
+    pub needs: Option<Vec<String>>,
+    /// The type, as on the command line; `startd-cron` and `schedd-cron` too.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// The ad of the job in long form.
+    pub job: Option<String>,
+    /// A file with it; of several ads each is a case of its own.
+    pub job_file: Option<String>,
+    /// A built-in job.
+    pub sample_job: Option<String>,
+    /// The ad of the slot; for `schedd-cron` that of the schedd.
+    pub slot: Option<String>,
+    /// A file with it.
+    pub slot_file: Option<String>,
+    /// A built-in slot.
+    pub sample_slot: Option<String>,
+    /// The ad of the routed job.
+    pub routed: Option<String>,
+    /// Attributes set in the ad that the call is about.
+    pub set: Option<BTreeMap<String, String>>,
+    /// Attributes removed from it.
+    pub delete: Option<Vec<String>>,
+    /// Arguments; the first is what REPLY_FETCH and JOB_EXIT are told.
+    pub words: Option<Vec<String>>,
+    /// Variables.
+    pub env: Option<BTreeMap<String, String>>,
+    /// Directories in front of PATH, relative to the file.
+    pub path_prepend: Option<Vec<String>>,
+    /// Files laid out in the directory of the case, whose path is `${DIR}`; those that begin with `#!` can be executed.
+    pub files: Option<BTreeMap<String, String>>,
+    /// Whether a shadow stands behind.
+    pub shadow: Option<bool>,
+    /// Keyword; the name of a cron job.
+    pub keyword: Option<String>,
+    /// Exactly as 25.14.
+    pub reference: Option<bool>,
+    /// PREFIX of a cron job.
+    pub prefix: Option<String>,
+    /// MODE of a cron job.
+    pub mode: Option<String>,
+    /// How often a cron job is started.
+    pub runs: Option<u64>,
+    /// SLOTS of a cron job.
+    pub slots: Option<Vec<i64>>,
+    /// METRICS of a cron job.
+    pub metrics: Option<String>,
+    /// Seconds after which it is killed.
+    pub timeout: Option<f64>,
+    /// What must come of it.
+    pub expect: Option<Expect>,
+    /// Parameters: one case for each table.
+    pub each: Option<Vec<BTreeMap<String, String>>>,
+}
+
+/// What must come of a case. What is not said may be anything.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// The verdict in a word.
+    pub verdict: Option<String>,
+    /// Hold code.
+    pub code: Option<i64>,
+    /// Its refinement.
+    pub subcode: Option<i64>,
+    /// Part of the reason.
+    pub reason: Option<String>,
+    /// `exited N` or `signalled N`; a bare number is an exit status.
+    pub exit: Option<toml::Value>,
+    /// The whole standard output.
+    pub stdout: Option<String>,
+    /// A pattern that standard error must match; an empty one wants it empty.
+    pub stderr: Option<String>,
+    /// Expressions that must be true of the result (MY) and what went in (TARGET).
+    pub result: Option<Vec<String>>,
+    /// The findings, notes left out, in any order.
+    pub findings: Option<Vec<String>>,
+    /// Notes that must be among the findings.
+    pub notes: Option<Vec<String>>,
+    /// Seconds it may take.
+    pub within: Option<f64>,
+}
+
+/// One case, parameters put in.
+#[derive(Clone, Debug)]
+pub struct SuiteCase {
+    /// `file: name`.
+    pub name: String,
+    /// The directory of its file.
+    pub base: PathBuf,
+    /// The file and the case's number in it, for `--update`.
+    pub source: (PathBuf, usize),
+    /// What it says.
+    pub text: CaseText,
+}
+
+/// Why a suite cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// A file or directory cannot be read.
+    #[error("cannot read '{0}'")]
+    Unreadable(PathBuf, #[source] std::io::Error),
+    /// A file cannot be written.
+    #[error("cannot write '{0}'")]
+    Unwritable(PathBuf, #[source] std::io::Error),
+    /// It is no suite; the place stands in the cause.
+    #[error("'{0}' is no suite")]
+    Malformed(PathBuf, #[source] Box<toml::de::Error>),
+}
+
+/// Reads a suite file, or all `*.toml` of a directory.
+///
+/// # Errors
+/// One cannot be read, or is no suite.
+pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
+    let unreadable = |error| SuiteError::Unreadable(path.to_owned(), error);
+    if path.is_dir() {
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(path).map_err(unreadable)?.flatten().map(|entry| entry.path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        let mut cases = Vec::new();
+        for file in files {
+            cases.extend(read(&file)?);
+        }
+        return Ok(cases);
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let suite: SuiteFile =
+        toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
+    let mut cases = Vec::new();
+    for (number, case) in suite.case.into_iter().enumerate() {
+        let mut case = with_defaults(case, &suite.defaults);
+        let name = case.name.clone().unwrap_or_else(|| format!("case {}", number + 1));
+        let source = (path.to_owned(), number);
+        // Taken out: each of many cases would carry all of the table.
+        match case.each.take() {
+            None => cases.push(SuiteCase {
+                name: format!("{stem}: {name}"),
+                base: base.clone(),
+                source,
+                text: case,
+            }),
+            Some(tables) => {
+                for (row, table) in tables.iter().enumerate() {
+                    let text = substituted(case.clone(), table);
+                    let mut name = text.name.clone().unwrap_or_else(|| name.clone());
+                    if text.name == case.name {
+                        name = format!("{name} [{}]", row + 1);
+                    }
+                    let name = format!("{stem}: {name}");
+                    cases.push(SuiteCase { name, base: base.clone(), source: source.clone(), text });
+                }
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// A case whose `job_file` holds several ads is one case for each of them.
+///
+/// # Errors
+/// A file cannot be read to its end.
+pub fn with_each_ad(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError> {
+    let mut all = Vec::with_capacity(cases.len());
+    for case in cases {
+        // A path with a parameter in it is known when the case is laid out.
+        let file =
+            case.text.job_file.as_deref().filter(|file| case.text.job.is_none() && !file.contains("${"));
+        let path = file.map(|file| case.base.join(file));
+        let Some(Ok(content)) = path.as_deref().map(std::fs::File::open) else {
+            all.push(case);
+            continue;
+        };
+        let path = path.unwrap_or_default();
+        let unreadable = |error| SuiteError::Unreadable(path.clone(), error);
+        let mut reader = AdReader::new(content, Some(Form::Long));
+        let mut ads = Vec::new();
+        while let Some(record) = reader.next_ad().map_err(unreadable)? {
+            // What is wrong with it is told when the case is laid out.
+            if !record.errors.is_empty() {
+                ads.clear();
+                break;
+            }
+            ads.push(record.ad);
+        }
+        if ads.len() < 2 {
+            all.push(case);
+            continue;
+        }
+        for (number, ad) in (1..).zip(ads) {
+            let mut one = case.clone();
+            let id = |name| ad.literal(name).and_then(|value| value.as_int());
+            one.name = match (id("ClusterId"), id("ProcId")) {
+                (Some(cluster), Some(proc)) => format!("{} [job {cluster}.{proc}]", case.name),
+                _ => format!("{} [ad {number}]", case.name),
+            };
+            one.text.job = Some(String::from_utf8_lossy(&long::print(&ad)).into_owned());
+            one.text.job_file = None;
+            all.push(one);
+        }
+    }
+    Ok(all)
+}
+
+fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
+    let (Ok(mut all), Ok(own)) = (toml::Table::try_from(defaults), toml::Table::try_from(&case)) else {
+        return case;
+    };
+    all.retain(|name, _| name != "name" && name != "each");
+    // An ad of the case's own, wherever it comes from, takes the place of the one that all others have.
+    for ad in [["job", "job_file", "sample_job"], ["slot", "slot_file", "sample_slot"]] {
+        if ad.iter().any(|name| own.contains_key(*name)) {
+            all.retain(|name, _| !ad.contains(&name));
+        }
+    }
+    for (name, value) in own {
+        match all.get_mut(&name).and_then(toml::Value::as_table_mut).filter(|_| name != "expect") {
+            Some(below) => below.extend(value.try_into::<toml::Table>().unwrap_or_default()),
+            None => drop(all.insert(name, value)),
+        }
+    }
+    all.try_into().unwrap_or(case)
+}
+
+type Table = BTreeMap<String, String>;
+
+/// Puts the values in place of `${NAME}` in every text of a case but `hook_directory`, which is the name of a variable.
+pub fn substituted(case: CaseText, values: &Table) -> CaseText {
+    fn put(value: &mut toml::Value, values: &Table) {
+        match value {
+            toml::Value::String(text) => {
+                for (name, value) in values {
+                    *text = text.replace(&format!("${{{name}}}"), value);
+                }
+            }
+            toml::Value::Array(all) => all.iter_mut().for_each(|one| put(one, values)),
+            toml::Value::Table(all) => all.iter_mut().for_each(|(_, one)| put(one, values)),
+            _ => {}
+        }
+    }
+    let Ok(mut all) = toml::Table::try_from(&case) else { return case };
+    for (name, value) in &mut all {
+        if name != "hook_directory" && name != "each" {
+            put(value, values);
+        }
+    }
+    all.try_into().unwrap_or(case)
+}
+
+/// A `${NAME}` that still stands in what is looked up or called, after all values were put in.
+pub fn unknown_name(case: &CaseText) -> Option<&str> {
+    let single = [
+        &case.hook,
+        &case.kind,
+        &case.job_file,
+        &case.sample_job,
+        &case.slot_file,
+        &case.sample_slot,
+        &case.keyword,
+        &case.prefix,
+        &case.mode,
+        &case.metrics,
+    ];
+    let lists = [&case.needs, &case.words, &case.path_prepend];
+    let texts = single.into_iter().flatten().chain(lists.into_iter().flatten().flatten());
+    texts.map(String::as_str).find_map(|text| {
+        let begin = text.find("${")?;
+        let length = text[begin..].find('}')?;
+        Some(&text[begin..=begin + length])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ad_of_its_own_displaces_the_common_one() {
+        let suite: SuiteFile = toml::from_str(
+            "[defaults]\njob = \"A = 1\"\nslot_file = \"s\"\n[[case]]\nsample_job = \"container\"\n[[case]]\nslot = \"B = 1\"\n",
+        )
+        .unwrap();
+        let case = |number: usize| with_defaults(suite.case[number].clone(), &suite.defaults);
+        assert_eq!((case(0).job, case(0).slot_file.as_deref()), (None, Some("s")));
+        assert_eq!((case(1).job.as_deref(), case(1).slot_file), (Some("A = 1"), None));
+    }
+
+    #[test]
+    fn names_that_stand_for_nothing_are_found() {
+        let case = CaseText { words: Some(vec!["a".into(), "x${NOPE}".into()]), ..CaseText::default() };
+        assert_eq!(unknown_name(&case), Some("${NOPE}"));
+        assert_eq!(unknown_name(&CaseText { job: Some("A = \"${X}\"".into()), ..CaseText::default() }), None);
+    }
+
+    #[test]
+    fn parameters_make_cases_and_defaults_fill_in() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("a.toml");
+        std::fs::write(
+            &file,
+            "[defaults]\nhook = \"h\"\ntype = \"prepare\"\nenv = { A = \"1\" }\n[[case]]\nname = \"code ${C}\"\n\
+             env = { B = \"${C}\" }\neach = [{ C = \"1\" }, { C = \"300\" }]\n[[case]]\ntype = \"exit\"\n",
+        )
+        .unwrap();
+        let cases = read(&file).unwrap();
+        let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names, ["a: code 1", "a: code 300", "a: case 2"]);
+        assert_eq!(cases[1].text.env.as_ref().unwrap()["B"], "300");
+        assert_eq!(cases[1].text.env.as_ref().unwrap()["A"], "1");
+        assert_eq!(cases[2].text.kind.as_deref(), Some("exit"));
+        std::fs::write(&file, "[[case]]\nnmae = \"x\"\n").unwrap();
+        assert!(matches!(read(&file), Err(SuiteError::Malformed(..))));
+    }
+}

@@ -1,0 +1,203 @@
+//! What came of a case, compared with what was expected.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use bstr::ByteSlice;
+
+use super::call::{Ended, Ending, Outcome};
+use super::expectation;
+use super::find::find;
+use super::finding::Finding;
+use super::judge::verdict;
+use super::suite::{Expect, SuiteCase};
+use super::suite_case::Wanted;
+use super::suite_hook::Ready;
+use super::verdict::Verdict;
+use htc_base::process::Exit;
+use htc_base::world::World;
+use htc_classad::ClassAd;
+
+/// What came of a case.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// The suite and the case.
+    pub name: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// Why it failed; empty for success.
+    pub failures: Vec<String>,
+    /// The names of the expectations that were not met.
+    pub unmet: Vec<&'static str>,
+    /// Why it was skipped.
+    pub skipped: Option<String>,
+    /// The verdict on it, if it could be called.
+    pub verdict: Option<Verdict>,
+    /// What came of the call.
+    pub outcome: Option<Outcome>,
+    /// The words of the findings, notes left out.
+    pub findings: Vec<&'static str>,
+    /// Its file, and its number there.
+    pub source: (PathBuf, usize),
+}
+
+pub(super) fn failed(case: &SuiteCase, why: String) -> Done {
+    Done { name: case.name.clone(), failures: vec![why], source: case.source.clone(), ..Done::default() }
+}
+
+/// A case that was not called.
+pub(super) fn skipped(case: &SuiteCase, why: String) -> Done {
+    Done { failures: Vec::new(), skipped: Some(why), ..failed(case, String::new()) }
+}
+
+pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done {
+    let setup = &ready.setup;
+    let judged = verdict(ready.place.case(), outcome, &setup.path, &*setup.world, setup.quirks);
+    let findings = find(ready.place.case(), outcome, &judged);
+    let subject = ready.place.case().subject();
+    let came = Came { subject, outcome: outcome.clone(), judged, findings: &findings };
+    done(case, &ready.wanted, came, &*setup.world)
+}
+
+/// What came of a call.
+pub(super) struct Came<'a> {
+    /// The ad that went in.
+    pub(super) subject: &'a ClassAd,
+    pub(super) outcome: Outcome,
+    pub(super) judged: Verdict,
+    pub(super) findings: &'a [Finding],
+}
+
+/// What came of a call, compared with what was expected of it.
+pub(super) fn done(case: &SuiteCase, wanted: &Wanted, came: Came<'_>, world: &dyn World) -> Done {
+    let Came { subject, outcome, judged, findings } = came;
+    let mut differences = compare(wanted, &outcome, &judged, findings);
+    let result = judged.result.first().unwrap_or(subject);
+    let unmet = expectation::unmet(&wanted.expectations, result, subject, world);
+    differences.extend(unmet.into_iter().map(|text| ("result", text)));
+    let (unmet, failures) = differences.into_iter().unzip();
+    let words = findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
+    Done {
+        name: case.name.clone(),
+        seconds: outcome.took.as_secs_f64(),
+        failures,
+        unmet,
+        skipped: None,
+        verdict: Some(judged),
+        outcome: Some(outcome),
+        findings: words,
+        source: case.source.clone(),
+    }
+}
+
+/// Whether nothing of a call can still run: it ended by itself, and left nothing behind.
+pub(super) fn is_over(outcome: &Outcome) -> bool {
+    matches!(&outcome.ending, Ending::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.held)
+}
+
+/// What is not as expected: what it is about, and the text of it.
+#[derive(Default)]
+struct Differences(Vec<(&'static str, String)>);
+
+impl Differences {
+    fn add(&mut self, what: &'static str, wanted: &dyn Display, got: &dyn Display) {
+        let name = if what == "seconds" { "within" } else { what };
+        self.0.push((name, format!("{what}\n  - {wanted}\n  + {got}")));
+    }
+}
+
+/// Everything that is not as expected.
+fn compare(
+    wanted: &Wanted,
+    outcome: &Outcome,
+    judged: &Verdict,
+    findings: &[Finding],
+) -> Vec<(&'static str, String)> {
+    let mut wrong = Differences::default();
+    compare_verdict(&wanted.expect, judged, &mut wrong);
+    match &outcome.ending {
+        Ending::Ran(ended) => compare_run(wanted, ended, &mut wrong),
+        _ => compare_no_run(&wanted.expect, &mut wrong),
+    }
+    compare_findings(&wanted.expect, findings, &mut wrong);
+    if let Some(limit) = wanted.expect.within
+        && outcome.took.as_secs_f64() > limit
+    {
+        wrong.add("seconds", &limit, &outcome.took.as_secs_f64());
+    }
+    wrong.0
+}
+
+fn compare_verdict(expect: &Expect, judged: &Verdict, wrong: &mut Differences) {
+    let got = || format!("{} ({})", judged.decision, judged.reason);
+    match &expect.verdict {
+        Some(wanted) if wanted != judged.decision.word() => wrong.add("verdict", wanted, &got()),
+        None if !judged.good => wrong.add("verdict", &"a success", &got()),
+        _ => {}
+    }
+    let (code, subcode) = judged.hold.unzip();
+    let codes = [("hold code", expect.code, code), ("hold subcode", expect.subcode, subcode)];
+    for (what, wanted, got) in codes {
+        if let Some(wanted) = wanted.filter(|wanted| got != Some(*wanted)) {
+            wrong.add(what, &wanted, &got.map_or_else(|| "none".to_owned(), |code| code.to_string()));
+        }
+    }
+    if let Some(reason) = expect.reason.as_ref().filter(|reason| !judged.reason.contains(reason.as_str())) {
+        wrong.add("reason", reason, &judged.reason);
+    }
+}
+
+fn compare_run(Wanted { expect, stderr: pattern, .. }: &Wanted, ended: &Ended, wrong: &mut Differences) {
+    let exit = match ended.exit {
+        Some(Exit::Code(code)) => format!("exited {code}"),
+        Some(Exit::Signal { number, .. }) => format!("signalled {number}"),
+        None => "killed".to_owned(),
+    };
+    let wanted = match &expect.exit {
+        Some(toml::Value::Integer(code)) => Some(format!("exited {code}")),
+        Some(toml::Value::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != exit) {
+        wrong.add("exit", &wanted, &exit);
+    }
+    if let Some(wanted) = expect.stdout.as_ref().filter(|wanted| ended.stdout != wanted.as_bytes()) {
+        wrong.add("stdout", wanted, &ended.stdout.as_bstr());
+    }
+    let complained = pattern.as_ref().is_some_and(|pattern| pattern.is_match(&ended.stderr) != Ok(true));
+    let should_be_silent = expect.stderr.as_deref() == Some("") && !ended.stderr.is_empty();
+    if complained || should_be_silent {
+        wrong.add("stderr", &expect.stderr.as_deref().unwrap_or_default(), &ended.stderr.as_bstr());
+    }
+}
+
+fn compare_no_run(expect: &Expect, wrong: &mut Differences) {
+    let never = "nothing: the hook was not called";
+    if let Some(wanted) = &expect.exit {
+        wrong.add("exit", wanted, &never);
+    }
+    if let Some(wanted) = &expect.stdout {
+        wrong.add("stdout", wanted, &never);
+    }
+    if let Some(wanted) = expect.stderr.as_deref().filter(|wanted| !wanted.is_empty()) {
+        wrong.add("stderr", &wanted, &never);
+    }
+}
+
+fn compare_findings(expect: &Expect, findings: &[Finding], wrong: &mut Differences) {
+    if let Some(wanted) = &expect.findings {
+        let mut got: Vec<&str> =
+            findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
+        let mut wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        got.sort_unstable();
+        wanted.sort_unstable();
+        if got != wanted {
+            wrong.add("findings", &wanted.join(", "), &got.join(", "));
+        }
+    }
+    for note in expect.notes.iter().flatten() {
+        if !findings.iter().any(|one| one.rule.is_note() && one.rule.word() == note) {
+            wrong.add("notes", note, &"none of that name");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `run --update`: what came of failed cases becomes what is expected of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use super::call::{Ending, Outcome};
+use super::suite::SuiteError;
+use super::suite_compare::Done;
+use super::verdict::Verdict;
+use htc_base::process::Exit;
+
+/// A suite file, reduced to where its expectations stand.
+#[derive(Deserialize)]
+struct Places {
+    #[serde(default)]
+    defaults: Defaults,
+    #[serde(default)]
+    case: Vec<CasePlace>,
+}
+
+#[derive(Default, Deserialize)]
+struct Defaults {
+    expect: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct CasePlace {
+    expect: Option<Spanned<Value>>,
+    each: Option<Value>,
+}
+
+/// Writes what came of each failed case into its `expect`; everything else of the files stays as it is. Cases with parameters
+/// and expectations of `[defaults]` stand for many and are left to people, who are told.
+///
+/// # Errors
+/// A file cannot be read or written, or is no suite any more.
+pub fn update(done: &[Done], tell: &mut dyn FnMut(String)) -> Result<(), SuiteError> {
+    let mut files: BTreeMap<&Path, Vec<&Done>> = BTreeMap::new();
+    for one in done.iter().filter(|one| !one.failures.is_empty()) {
+        files.entry(&one.source.0).or_default().push(one);
+    }
+    for (path, cases) in files {
+        let text =
+            std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable(path.to_owned(), error))?;
+        let places: Places =
+            toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
+        // Later places first, so that earlier ones stay where they are.
+        let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+        for one in cases {
+            // One case of the file for each ad of a file.
+            let several = done.iter().filter(|other| other.source == one.source).count() > 1;
+            let stands_for_many =
+                several && places.case.get(one.source.1).is_some_and(|case| case.each.is_none());
+            let made = match stands_for_many {
+                true => Err("it stands for several ads"),
+                false => edit(one, &places, &text),
+            };
+            match made {
+                Ok(edit) => {
+                    edits.push(edit);
+                    let left: Vec<&str> = ["stderr", "result", "notes", "within"]
+                        .into_iter()
+                        .filter(|name| one.unmet.contains(name))
+                        .collect();
+                    if !left.is_empty() {
+                        let left = left.join(", ");
+                        tell(format!("left to you: {}: its expected {left}", one.name));
+                    }
+                }
+                Err(why) => tell(format!("not updated: {}: {why}", one.name)),
+            }
+        }
+        edits.sort_by_key(|edit| std::cmp::Reverse(edit.0.start));
+        let mut text = text;
+        for (range, new) in edits {
+            text.replace_range(range, &new);
+        }
+        std::fs::write(path, text).map_err(|error| SuiteError::Unwritable(path.to_owned(), error))?;
+    }
+    Ok(())
+}
+
+/// The change of one case: where, and the new text.
+fn edit(one: &Done, places: &Places, text: &str) -> Result<(std::ops::Range<usize>, String), &'static str> {
+    let (Some(verdict), Some(outcome)) = (&one.verdict, &one.outcome) else {
+        return Err("it could not be called");
+    };
+    let place = places.case.get(one.source.1).ok_or("the file has changed")?;
+    if place.each.is_some() {
+        return Err("it has parameters");
+    }
+    let Some(expect) = &place.expect else {
+        if places.defaults.expect.is_some() {
+            return Err("its expectations stand in [defaults]");
+        }
+        let none = Value::Table(toml::Table::new());
+        let new = inline(&accepted(&none, verdict, outcome, &one.findings));
+        return insert(text, one.source.1, &new).ok_or("its header is not found");
+    };
+    let range = expect.span();
+    if !text[range.clone()].starts_with('{') {
+        return Err("its expectations are not written as one table in braces");
+    }
+    Ok((range, inline(&accepted(expect.get_ref(), verdict, outcome, &one.findings))))
+}
+
+/// An `expect` behind the header of a case that has none: nothing of the case stands before that. A line that looks like a
+/// header may stand in a text, so that the file is read again to see what the change does.
+fn insert(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<usize>, String)> {
+    let cases = |text: &str| -> Option<Vec<toml::Table>> {
+        let all: toml::Table = toml::from_str(text).ok()?;
+        all.get("case")?.as_array()?.iter().map(|case| case.as_table().cloned()).collect()
+    };
+    let before = cases(text)?;
+    let new = format!("\nexpect = {expect}");
+    text.match_indices("[[case]]").map(|(at, header)| at + header.len()).find_map(|at| {
+        let changed = format!("{}{new}{}", &text[..at], &text[at..]);
+        let mut after = cases(&changed)?;
+        after.get_mut(number)?.remove("expect")?;
+        (after == before).then(|| (at..at, new.clone()))
+    })
+}
+
+/// The expectations that would have held: those that are there, with present values; the verdict always.
+fn accepted(old: &Value, verdict: &Verdict, outcome: &Outcome, findings: &[&'static str]) -> toml::Table {
+    let mut new = old.as_table().cloned().unwrap_or_default();
+    new.insert("verdict".to_owned(), Value::String(verdict.decision.word().to_owned()));
+    let mut present = |name: &str, value: Option<Value>| {
+        if new.contains_key(name) {
+            match value {
+                Some(value) => drop(new.insert(name.to_owned(), value)),
+                None => drop(new.remove(name)),
+            }
+        }
+    };
+    present("code", verdict.hold.map(|hold| Value::Integer(hold.0)));
+    present("subcode", verdict.hold.map(|hold| Value::Integer(hold.1)));
+    let keeps_reason =
+        old.get("reason").and_then(Value::as_str).is_some_and(|old| verdict.reason.contains(old));
+    if !keeps_reason {
+        present("reason", (!verdict.reason.is_empty()).then(|| Value::String(verdict.reason.clone())));
+    }
+    present(
+        "findings",
+        Some(Value::Array(findings.iter().map(|one| Value::String((*one).to_owned())).collect())),
+    );
+    if let Ending::Ran(ended) = &outcome.ending {
+        present(
+            "exit",
+            match ended.exit {
+                Some(Exit::Code(code)) => Some(Value::Integer(i64::from(code))),
+                Some(Exit::Signal { number, .. }) => Some(Value::String(format!("signalled {number}"))),
+                None => Some(Value::String("killed".to_owned())),
+            },
+        );
+        present("stdout", Some(Value::String(String::from_utf8_lossy(&ended.stdout).into_owned())));
+    }
+    new
+}
+
+/// A table in braces, the verdict first.
+fn inline(table: &toml::Table) -> String {
+    let rank = |name: &str| {
+        ["verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "findings", "result", "within"]
+            .iter()
+            .position(|known| *known == name)
+    };
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| rank(name));
+    let entries: Vec<String> = entries.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("{{ {} }}", entries.join(", "))
+}

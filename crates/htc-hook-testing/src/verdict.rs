@@ -1,0 +1,104 @@
+//! What the caller does with an answer. The decisions are those of the machines' rooms; here they are put into words, and
+//! the resulting ads are made.
+
+use bstr::BString;
+
+use super::case::Case;
+use super::change::Change;
+use super::decision::Decision;
+use htc_base::quirks::{Quirk, Quirks};
+use htc_classad::ClassAd;
+use htc_hook::reply::BadLine;
+use htc_starter::hangs_after_prepare;
+
+/// The caller's decision.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The decision itself.
+    pub decision: Decision,
+    /// What the caller does, in a sentence.
+    pub says: String,
+    /// Why, in the caller's words where it has some; may be empty.
+    pub reason: String,
+    /// Hold code and its refinement, where the job is held.
+    pub hold: Option<(i64, i64)>,
+    /// What follows.
+    pub next: String,
+    /// Whether the hook has done what it is for.
+    pub good: bool,
+    /// What the answer changed of the ad it is about.
+    pub changes: Vec<Change>,
+    /// What was printed without effect.
+    pub ignored: Vec<BString>,
+    /// The ads that result, for the next program: none after a failure, two for JOB_FINALIZE (source, routed).
+    pub result: Vec<ClassAd>,
+    /// The line that spoiled the answer or ended its reading.
+    pub bad: Option<BadLine>,
+    /// The attribute that the queue does not write, and the whole answer with it.
+    pub refused: Option<BString>,
+    /// Quirks that had a say, whichever way they are decided.
+    pub quirks: Vec<Quirk>,
+}
+
+impl Verdict {
+    pub(super) fn new(decision: Decision, good: bool, says: impl Into<String>) -> Self {
+        Verdict {
+            decision,
+            says: says.into(),
+            reason: String::new(),
+            hold: None,
+            next: String::new(),
+            good,
+            changes: Vec::new(),
+            ignored: Vec::new(),
+            result: Vec::new(),
+            bad: None,
+            refused: None,
+            quirks: Vec::new(),
+        }
+    }
+
+    pub(super) fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = reason.into();
+        self
+    }
+
+    pub(super) fn then(mut self, next: impl Into<String>) -> Self {
+        self.next = next.into();
+        self
+    }
+
+    pub(super) fn quirk(mut self, quirk: Quirk) -> Self {
+        self.quirks.push(quirk);
+        self
+    }
+
+    pub(super) fn result(mut self, ads: impl IntoIterator<Item = ClassAd>) -> Self {
+        self.result.extend(ads);
+        self
+    }
+}
+
+/// The words for a job that a prepare hook has stopped.
+pub(super) fn prepare_failed(case: &Case, held: bool, by_code: bool, quirks: Quirks) -> Verdict {
+    let verdict = match (case.with_shadow, held) {
+        (true, true) => Verdict::new(Decision::Held, false, "the job is put on hold"),
+        (true, false) => {
+            Verdict::new(Decision::Requeued, false, "the job goes back to idle and is tried again")
+        }
+        (false, _) if by_code => Verdict::new(
+            Decision::NotStarted,
+            false,
+            "not started; a fetched job is told of it by JOB_EXIT evict alone",
+        ),
+        (false, _) => Verdict::new(Decision::NotStarted, false, "the job is not started"),
+    };
+    let Some(hangs) = hangs_after_prepare(case.with_shadow, quirks) else {
+        return verdict.then("JOB_EXIT evict, starter exits 0, the claim stays");
+    };
+    let next = match hangs.as_reference {
+        true => "JOB_EXIT is not called; the starter stays until the startd kills it, about 15 s later",
+        false => "JOB_EXIT evict, starter exits",
+    };
+    verdict.then(next).quirk(hangs.quirk)
+}

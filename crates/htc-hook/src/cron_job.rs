@@ -1,0 +1,439 @@
+//! Cron jobs as configured: `STARTD_CRON_<NAME>_...`, `SCHEDD_CRON_...`, `BENCHMARKS_...`.
+//!
+//! Reference: `cron_job_params.cpp`, `cron_param.cpp`, `cron_job_mode.cpp`, `startd_cron_job_params.cpp`.
+
+use bstr::{BString, ByteSlice};
+
+use super::knobs::Knobs;
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::text::environment::Environment;
+use htc_base::text::{arguments, list, number, words};
+use htc_classad::Expr;
+
+/// Whose cron jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CronManager {
+    /// The execution point's.
+    Startd,
+    /// The access point's.
+    Schedd,
+    /// The execution point's benchmarks, all of them run on demand.
+    Benchmarks,
+}
+
+impl CronManager {
+    /// What the knobs begin with.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            CronManager::Startd => "STARTD_CRON",
+            CronManager::Schedd => "SCHEDD_CRON",
+            CronManager::Benchmarks => "BENCHMARKS",
+        }
+    }
+
+    /// The names of the jobs, each once, in the order of the list.
+    pub fn names(self, knobs: &dyn Knobs) -> Vec<BString> {
+        let text = knobs.get(format!("{}_JOBLIST", self.prefix()).as_bytes()).unwrap_or_default();
+        let mut names: Vec<BString> = Vec::new();
+        for name in list::split(&text) {
+            if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                names.push(name.into());
+            }
+        }
+        names
+    }
+
+    /// The load that all running jobs together may make. The manual of STARTD_CRON says 0.2, the code 0.1.
+    pub fn max_load(self, knobs: &dyn Knobs) -> f64 {
+        let knob = format!("{}_MAX_JOB_LOAD", self.prefix());
+        let default = match self {
+            CronManager::Startd | CronManager::Schedd => 0.1,
+            CronManager::Benchmarks => 1.0,
+        };
+        knobs.get(knob.as_bytes()).and_then(|text| real(&text)).unwrap_or(default).clamp(0.01, 1000.0)
+    }
+}
+
+/// Whether new values are sent to the collector at once (`STARTD_CRON_AUTOPUBLISH`); policy sees them at once in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AutoPublish {
+    /// Only when the job itself asks for it.
+    #[default]
+    Never,
+    /// With each block.
+    Always,
+    /// When anything but `<PREFIX>LastUpdate` differs.
+    IfChanged,
+}
+
+impl CronManager {
+    /// AUTOPUBLISH. A word that means nothing counts as Never, as in the reference; the word is returned for a warning.
+    pub fn auto_publish(self, knobs: &dyn Knobs) -> (AutoPublish, Option<BString>) {
+        let Some(text) = knobs.get(format!("{}_AUTOPUBLISH", self.prefix()).as_bytes()) else {
+            return (AutoPublish::Never, None);
+        };
+        match text.to_ascii_lowercase().as_slice() {
+            b"never" | b"false" => (AutoPublish::Never, None),
+            b"always" => (AutoPublish::Always, None),
+            b"ifchanged" | b"if_changed" | b"ifdifferent" | b"if_different" => (AutoPublish::IfChanged, None),
+            _ => (AutoPublish::Never, Some(text)),
+        }
+    }
+}
+
+/// One entry of METRICS, which makes a job a resource monitor: how samples of an attribute are put together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Metric {
+    /// Whether samples are added (SUM), or the highest counts (PEAK).
+    pub is_sum: bool,
+    /// What is measured, such as GPUs.
+    pub resource: BString,
+}
+
+impl Metric {
+    /// `SUM:<resource>` or `PEAK:<resource>`. Only the first letters of the kind are looked at.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (kind, rest) = text.split_once_str(":")?;
+        let resource = rest.split(|&byte| byte == b':').next().unwrap_or_default().into();
+        let begins = |word: &[u8]| kind.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
+        let is_sum = begins(b"SUM");
+        (is_sum || begins(b"PEAK")).then_some(Metric { is_sum, resource })
+    }
+
+    /// The attribute that the job prints: `Uptime<resource>Seconds` or `Uptime<resource>PeakUsage`.
+    pub fn attribute(&self) -> BString {
+        let suffix = if self.is_sum { "Seconds" } else { "PeakUsage" };
+        BString::from(format!("Uptime{}{suffix}", self.resource))
+    }
+
+    /// The metric whose samples have that name, as `splitAttributeName` takes it apart.
+    pub fn of_attribute(name: &[u8]) -> Option<Self> {
+        let rest = name.strip_prefix(b"Uptime")?;
+        let sum = rest.strip_suffix(b"Seconds").map(|resource| (true, resource));
+        let (is_sum, resource) = match sum {
+            Some(sum) => sum,
+            None => (false, rest.strip_suffix(b"PeakUsage")?),
+        };
+        Some(Metric { is_sum, resource: resource.into() })
+    }
+}
+
+words! {
+    /// When a job is started.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum CronMode.name {
+        /// At fixed times, a period apart.
+        #[default]
+        Periodic => "Periodic",
+        /// A period after its last exit.
+        WaitForExit => "WaitForExit",
+        /// Once.
+        OneShot => "OneShot",
+        /// When somebody asks: never, for cron jobs.
+        OnDemand => "OnDemand",
+    }
+}
+
+impl CronMode {
+    /// The mode of that name, whatever its case.
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+/// One job.
+#[derive(Clone, Debug, Default)]
+pub struct CronJob {
+    /// Its name: `argv[0]`, and the name of its ad.
+    pub name: BString,
+    /// EXECUTABLE. None of the tests on paths of hooks is made.
+    pub executable: BString,
+    /// ARGS as words.
+    pub arguments: Vec<BString>,
+    /// ENV.
+    pub environment: Environment,
+    /// CWD; empty for that of the daemon.
+    pub directory: BString,
+    /// PREFIX, put in front of every line.
+    pub prefix: BString,
+    /// MODE.
+    pub mode: CronMode,
+    /// PERIOD in seconds.
+    pub period: i64,
+    /// KILL: a run that is still there at its next time is ended.
+    pub kill: bool,
+    /// RECONFIG: SIGHUP at reconfig.
+    pub reconfig: bool,
+    /// RECONFIG_RERUN: run again at reconfig.
+    pub rerun: bool,
+    /// JOB_LOAD.
+    pub load: f64,
+    /// SLOTS: numbers of the slots it is for; empty for all.
+    pub slots: Vec<i64>,
+    /// CONDITION, evaluated in the daemon's ad before each start.
+    pub condition: Option<Expr>,
+    /// METRICS; with any the job is a resource monitor.
+    pub metrics: Vec<Metric>,
+    /// CONFIG_VAL_PROG, handed on in the environment.
+    pub config_val: BString,
+    /// STARTD_CRON_CONFIG_VAL and its sisters, handed on in the environment by that name; 25.14 does not read it.
+    pub manager_config_val: BString,
+    /// Odd things in its configuration.
+    pub warnings: Vec<String>,
+}
+
+/// Why a job is skipped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{knob}: {problem}; the job is skipped")]
+pub struct CronSkipped {
+    /// The knob.
+    pub knob: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+fn real(text: &[u8]) -> Option<f64> {
+    number::real_prefix(text.trim()).map(|(value, _)| value)
+}
+
+impl CronJob {
+    /// A job of this name that runs a program, with the defaults.
+    pub fn new(name: &[u8], executable: &[u8]) -> Self {
+        CronJob { name: name.into(), executable: executable.into(), load: 0.01, ..CronJob::default() }
+    }
+
+    /// Takes METRICS in; what is none is ignored, with a warning.
+    pub fn read_metrics(&mut self, text: &[u8]) {
+        for item in list::split(text) {
+            match Metric::parse(item) {
+                Some(metric) => self.metrics.push(metric),
+                None => {
+                    let item = item.as_bstr();
+                    self.warnings
+                        .push(format!("METRICS: '{item}' is ignored; use SUM:<name> or PEAK:<name>"));
+                }
+            }
+        }
+    }
+
+    /// Reads a job from the configuration.
+    ///
+    /// # Errors
+    /// Why the manager skips it.
+    pub fn read(
+        manager: CronManager,
+        name: &[u8],
+        knobs: &dyn Knobs,
+        quirks: Quirks,
+    ) -> Result<Self, CronSkipped> {
+        let own = OwnKnobs { manager, name, knobs };
+        let Some(executable) = own.get("EXECUTABLE") else {
+            return Err(own.skipped("EXECUTABLE", "it is not set"));
+        };
+        let mut job = CronJob::new(name, &executable);
+        job.read_schedule(&own)?;
+        job.read_call(&own)?;
+        job.read_switches(&own, quirks);
+        if let Some(load) = own.get("JOB_LOAD") {
+            job.load = real(&load).unwrap_or(job.load).clamp(0.0, 100.0);
+        }
+        if manager != CronManager::Schedd {
+            job.read_slots(&own);
+            job.read_metrics(&own.get("METRICS").unwrap_or_default());
+        }
+        job.config_val = own.get("CONFIG_VAL_PROG").unwrap_or_default();
+        job.read_manager_config_val((manager, knobs), quirks);
+        if let Some(text) = own.get("CONDITION") {
+            let condition =
+                Expr::parse(&text).map_err(|error| own.skipped("CONDITION", &error.to_string()))?;
+            job.condition = Some(condition);
+        }
+        Ok(job)
+    }
+
+    /// What the manual says of `STARTD_CRON_CONFIG_VAL`.
+    fn read_manager_config_val(&mut self, (manager, knobs): (CronManager, &dyn Knobs), quirks: Quirks) {
+        let knob = format!("{}_CONFIG_VAL", manager.prefix());
+        let Some(value) = knobs.get(knob.as_bytes()).filter(|value| !value.is_empty()) else { return };
+        let quirk = Quirk::CronConfigValUnread;
+        if !quirks.has(quirk) {
+            self.manager_config_val = value;
+            self.warnings.push(format!("{knob} is passed to cron jobs; {}", quirk.told()));
+        }
+    }
+
+    /// When it runs: MODE and PERIOD.
+    fn read_schedule(&mut self, own: &OwnKnobs<'_>) -> Result<(), CronSkipped> {
+        let is_benchmark = own.manager == CronManager::Benchmarks;
+        if is_benchmark {
+            (self.mode, self.load) = (CronMode::OnDemand, 1.0);
+        }
+        if let Some(mode) = own.get("MODE") {
+            self.mode = CronMode::from_name(&mode).ok_or_else(|| {
+                let known = "use Periodic, WaitForExit, OneShot or OnDemand";
+                own.skipped("MODE", &format!("'{mode}' is no mode; {known}"))
+            })?;
+        }
+        match (self.mode, own.get("PERIOD")) {
+            (CronMode::OneShot | CronMode::OnDemand, None) => {}
+            (CronMode::OneShot | CronMode::OnDemand, Some(_)) => {
+                self.warnings.push(format!("{} is ignored for {}", own.name_of("PERIOD"), self.mode.name()));
+            }
+            (mode, None) => return Err(own.skipped("PERIOD", &format!("{} needs a period", mode.name()))),
+            (mode, Some(text)) => {
+                self.period = parse_period(&text).map_err(|problem| own.skipped("PERIOD", &problem))?;
+                if self.period < 0 {
+                    return Err(own.skipped("PERIOD", &format!("'{text}' is below 0")));
+                }
+                if mode == CronMode::Periodic && self.period == 0 {
+                    return Err(own.skipped("PERIOD", "Periodic needs a period above 0"));
+                }
+            }
+        }
+        if is_benchmark && self.mode != CronMode::OnDemand {
+            return Err(own.skipped("MODE", "a benchmark is run on demand: its mode is OnDemand"));
+        }
+        Ok(())
+    }
+
+    /// What it is started with: ARGS, ENV, CWD and the PREFIX of what it prints.
+    fn read_call(&mut self, own: &OwnKnobs<'_>) -> Result<(), CronSkipped> {
+        if let Some(text) = own.get("ARGS") {
+            self.arguments = arguments::parse_v1_raw_or_v2_quoted(&text)
+                .map_err(|error| own.skipped("ARGS", &error.to_string()))?;
+        }
+        if let Some(text) = own.get("ENV") {
+            let merged = self.environment.merge_v1_raw_or_v2_quoted(&text);
+            merged.map_err(|error| own.skipped("ENV", &error.to_string()))?;
+        }
+        self.directory = own.get("CWD").unwrap_or_default();
+        self.prefix = own.get("PREFIX").unwrap_or_default();
+        Ok(())
+    }
+
+    /// KILL, RECONFIG and RECONFIG_RERUN, of which the reference reads the first letter alone.
+    fn read_switches(&mut self, own: &OwnKnobs<'_>, quirks: Quirks) {
+        let switches =
+            [("KILL", &mut self.kill), ("RECONFIG", &mut self.reconfig), ("RECONFIG_RERUN", &mut self.rerun)];
+        for (item, place) in switches {
+            let Some(text) = own.get(item) else { continue };
+            let first = matches!(text.first(), Some(b't' | b'T'));
+            let meant = matches!(text.to_ascii_lowercase().as_slice(), b"true" | b"t" | b"yes" | b"y" | b"1");
+            let by_letter = quirks.decide(Quirk::CronBoolFirstLetter);
+            if meant != first {
+                let quirk = by_letter.quirk.id();
+                let knob = own.name_of(item);
+                self.warnings.push(format!("{knob} = {text}: 25.14 takes it for {first} ({quirk})"));
+            }
+            *place = if by_letter.as_reference { first } else { meant };
+        }
+    }
+
+    /// SLOTS: one that is no number makes it a job of all slots.
+    fn read_slots(&mut self, own: &OwnKnobs<'_>) {
+        let text = own.get("SLOTS").unwrap_or_default();
+        for item in list::split(&text) {
+            match number::integer_prefix(item) {
+                Some((slot, _)) if item.first().is_some_and(u8::is_ascii_digit) => self.slots.push(slot),
+                _ => {
+                    let (knob, item) = (own.name_of("SLOTS"), item.as_bstr());
+                    self.warnings.push(format!("{knob} holds '{item}', so that it is for all slots"));
+                    self.slots.clear();
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The knobs of one job.
+struct OwnKnobs<'a> {
+    manager: CronManager,
+    name: &'a [u8],
+    knobs: &'a dyn Knobs,
+}
+
+impl OwnKnobs<'_> {
+    fn name_of(&self, item: &str) -> String {
+        format!("{}_{}_{item}", self.manager.prefix(), self.name.as_bstr())
+    }
+
+    fn get(&self, item: &str) -> Option<BString> {
+        self.knobs.get(self.name_of(item).as_bytes())
+    }
+
+    /// Why the manager skips the job.
+    fn skipped(&self, item: &str, problem: &str) -> CronSkipped {
+        CronSkipped { knob: self.name_of(item), problem: problem.to_owned() }
+    }
+}
+
+/// A number with an optional letter: S, M, H in either case; text behind it is ignored.
+fn parse_period(text: &[u8]) -> Result<i64, String> {
+    let (value, used) =
+        number::integer_prefix(text).ok_or_else(|| format!("'{}' is no period", text.as_bstr()))?;
+    match text.get(used).map(u8::to_ascii_uppercase) {
+        None | Some(b'S') => Ok(value),
+        Some(b'M') => Ok(value.saturating_mul(60)),
+        Some(b'H') => Ok(value.saturating_mul(3600)),
+        Some(other) => Err(format!("'{}' is no unit of time; use S, M or H", char::from(other))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(settings: &[(&str, &str)], quirks: Quirks) -> Result<CronJob, CronSkipped> {
+        let knobs = |name: &[u8]| {
+            let name = name.to_str().ok()?.strip_prefix("STARTD_CRON_X_")?;
+            settings.iter().find(|(known, _)| *known == name).map(|(_, value)| BString::from(*value))
+        };
+        CronJob::read(CronManager::Startd, b"X", &knobs, quirks)
+    }
+
+    #[test]
+    fn periods_have_units_and_only_some_modes_need_one() {
+        let period =
+            |text| read(&[("EXECUTABLE", "/x"), ("PERIOD", text)], Quirks::None).map(|job| job.period);
+        assert_eq!(period("2m"), Ok(120));
+        assert_eq!(period("1H junk"), Ok(3600));
+        assert!(period("5d").is_err() && period("0").is_err());
+        assert_eq!(
+            period("-5").unwrap_err().to_string(),
+            "STARTD_CRON_X_PERIOD: '-5' is below 0; the job is skipped"
+        );
+        let waits = |text| {
+            read(&[("EXECUTABLE", "/x"), ("MODE", "WaitForExit"), ("PERIOD", text)], Quirks::None)
+                .map(|job| job.period)
+        };
+        assert!(waits("-1m").is_err() && waits("0") == Ok(0));
+        let once = read(&[("EXECUTABLE", "/x"), ("MODE", "oneshot"), ("PERIOD", "9")], Quirks::None).unwrap();
+        assert_eq!((once.mode, once.period, once.warnings.len()), (CronMode::OneShot, 0, 1));
+        assert_eq!(read(&[], Quirks::None).unwrap_err().knob, "STARTD_CRON_X_EXECUTABLE");
+    }
+
+    #[test]
+    fn metrics_name_the_attributes_that_are_put_together() {
+        let settings =
+            [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("METRICS", "sum:GPUs, PeakOf:GPUsMemory, MIN:X Y")];
+        let job = read(&settings, Quirks::None).unwrap();
+        let names: Vec<_> = job.metrics.iter().map(Metric::attribute).collect();
+        assert_eq!(names, ["UptimeGPUsSeconds", "UptimeGPUsMemoryPeakUsage"]);
+        assert_eq!(job.warnings.len(), 2);
+        for metric in &job.metrics {
+            assert_eq!(Metric::of_attribute(&metric.attribute()).as_ref(), Some(metric));
+        }
+        assert_eq!(Metric::of_attribute(b"UptimeSecondsX"), None);
+    }
+
+    #[test]
+    fn booleans_are_as_odd_as_the_reference_only_when_asked() {
+        let settings = [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("KILL", "yes"), ("SLOTS", "1, 2")];
+        assert!(read(&settings, Quirks::None).unwrap().kill);
+        let job = read(&settings, Quirks::Reference).unwrap();
+        assert!(!job.kill && job.slots == [1, 2] && job.warnings.len() == 1);
+        let all = [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("SLOTS", "1 two")];
+        assert!(read(&all, Quirks::None).unwrap().slots.is_empty());
+    }
+}

@@ -1,0 +1,260 @@
+//! The types of hooks: who calls them, under which knobs, and whether anybody waits.
+//!
+//! Reference: `enum_utils.cpp` (HookTypeTranslation) for names, the hook managers of startd, starter, shadow and router.
+
+use std::time::Duration;
+
+use bstr::BString;
+
+use htc_base::text::words;
+
+/// The daemon that calls a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// The execution point, under the condor account.
+    Startd,
+    /// The starter of one job, under the job's account.
+    Starter,
+    /// The job's representative on the submit side, under the account of its owner.
+    Shadow,
+    /// The job router, under the account of the source job's owner.
+    Router,
+}
+
+impl Caller {
+    /// The daemon's name as people say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Caller::Startd => "startd",
+            Caller::Starter => "starter",
+            Caller::Shadow => "shadow",
+            Caller::Router => "job router",
+        }
+    }
+
+    /// The name of its subsystem in the configuration.
+    pub fn subsystem(self) -> &'static str {
+        match self {
+            Caller::Startd => "STARTD",
+            Caller::Starter => "STARTER",
+            Caller::Shadow => "SHADOW",
+            Caller::Router => "JOB_ROUTER",
+        }
+    }
+}
+
+/// How long a caller waits, where it does not wait for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeOut {
+    /// The knob, an integer of seconds.
+    pub knob: BString,
+    /// What counts when it is not set.
+    pub default: Duration,
+}
+
+words! {
+    /// One type of hook. The two `UPDATE_JOB_INFO` are different types here, since their callers do different things with
+    /// the answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum HookType.word {
+        /// Asks for a job.
+        FetchWork => "fetch",
+        /// Tells that the fetched job was accepted or rejected.
+        ReplyFetch => "reply",
+        /// Tells that a fetched claim was given up.
+        EvictClaim => "evict",
+        /// Prepares a job before its input is transferred; only with a shadow.
+        PrepareJobBeforeTransfer => "prepare-before-transfer",
+        /// Prepares a job before it is started.
+        PrepareJob => "prepare",
+        /// Is told how the job is doing.
+        UpdateJobInfo => "update",
+        /// Is told that the job is over.
+        JobExit => "exit",
+        /// Prepares a job before its claim is activated.
+        ShadowPrepareJob => "shadow-prepare",
+        /// Makes the routed job out of the source job.
+        TranslateJob => "translate",
+        /// May change the routed job while it is in the queue.
+        RouterUpdateJobInfo => "router-update",
+        /// May change the source job when the routed one is done.
+        JobFinalize => "finalize",
+        /// Cleans up after a routed job.
+        JobCleanup => "cleanup",
+    }
+}
+
+impl HookType {
+    /// All names that the reference's table of types holds. The test whether "any hook" of a keyword exists goes over
+    /// these, `EVICT_JOB` included, which nobody calls.
+    pub const TABLE: [&str; 12] = [
+        "FETCH_WORK",
+        "REPLY_FETCH",
+        "EVICT_CLAIM",
+        "PREPARE_JOB",
+        "UPDATE_JOB_INFO",
+        "JOB_EXIT",
+        "EVICT_JOB",
+        "TRANSLATE_JOB",
+        "JOB_CLEANUP",
+        "JOB_FINALIZE",
+        "PREPARE_JOB_BEFORE_TRANSFER",
+        "SHADOW_PREPARE_JOB",
+    ];
+
+    /// The name in knobs and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            HookType::FetchWork => "FETCH_WORK",
+            HookType::ReplyFetch => "REPLY_FETCH",
+            HookType::EvictClaim => "EVICT_CLAIM",
+            HookType::PrepareJobBeforeTransfer => "PREPARE_JOB_BEFORE_TRANSFER",
+            HookType::PrepareJob => "PREPARE_JOB",
+            HookType::UpdateJobInfo | HookType::RouterUpdateJobInfo => "UPDATE_JOB_INFO",
+            HookType::JobExit => "JOB_EXIT",
+            HookType::ShadowPrepareJob => "SHADOW_PREPARE_JOB",
+            HookType::TranslateJob => "TRANSLATE_JOB",
+            HookType::JobFinalize => "JOB_FINALIZE",
+            HookType::JobCleanup => "JOB_CLEANUP",
+        }
+    }
+
+    /// Who calls it.
+    pub fn caller(self) -> Caller {
+        match self {
+            HookType::FetchWork | HookType::ReplyFetch | HookType::EvictClaim => Caller::Startd,
+            HookType::PrepareJobBeforeTransfer
+            | HookType::PrepareJob
+            | HookType::UpdateJobInfo
+            | HookType::JobExit => Caller::Starter,
+            HookType::ShadowPrepareJob => Caller::Shadow,
+            HookType::TranslateJob
+            | HookType::RouterUpdateJobInfo
+            | HookType::JobFinalize
+            | HookType::JobCleanup => Caller::Router,
+        }
+    }
+
+    /// The knob that holds its path: `<KEYWORD>_HOOK_<NAME>`.
+    pub fn knob(self, keyword: &[u8]) -> BString {
+        knob_of(keyword, self.name())
+    }
+
+    /// A second knob that is looked at when the first gives no path: `JOB_EXIT` for the router's `JOB_FINALIZE`.
+    pub fn old_knob(self, keyword: &[u8]) -> Option<BString> {
+        (self == HookType::JobFinalize).then(|| knob_of(keyword, "JOB_EXIT"))
+    }
+
+    /// The knob of its extra arguments, words in the raw V2 syntax. Both prepare hooks of the starter share one
+    /// (`JobHookClientMgr::getHookArgs` is only asked for PREPARE_JOB).
+    pub fn arguments_knob(self, keyword: &[u8]) -> Option<BString> {
+        match self {
+            HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
+                Some(knob_of(keyword, "PREPARE_JOB_ARGS"))
+            }
+            HookType::ShadowPrepareJob => Some(knob_of(keyword, "SHADOW_PREPARE_JOB_ARGS")),
+            _ => None,
+        }
+    }
+
+    /// How long the caller waits before it goes on without the hook; `None` where it waits for ever, or not at all.
+    pub fn time_out(self, keyword: &[u8]) -> Option<TimeOut> {
+        let (name, seconds) = match self {
+            HookType::JobExit => ("JOB_EXIT_TIMEOUT", 30),
+            HookType::ShadowPrepareJob => ("SHADOW_PREPARE_JOB_TIMEOUT", 120),
+            _ => return None,
+        };
+        Some(TimeOut { knob: knob_of(keyword, name), default: Duration::from_secs(seconds) })
+    }
+
+    /// Whether anything waits for its end: a job that is not started or a slot that does not fetch before it.
+    pub fn is_waited_for(self) -> bool {
+        !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
+    }
+
+    /// Whether the caller reads what it writes. Where not, descriptors 1 and 2 are closed (quirk `closed-stdio`).
+    pub fn is_output_read(self) -> bool {
+        !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
+    }
+
+    /// Whether what it leaves behind is killed at its end: startd and router put hooks in process families, starter and
+    /// shadow do not (`useProcd()`).
+    pub fn is_family_killed(self) -> bool {
+        matches!(self.caller(), Caller::Startd | Caller::Router)
+    }
+
+    /// The type of that name, as knobs or command lines write it (any case; `_` and `-` are the same). `UPDATE_JOB_INFO`
+    /// is the starter's.
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        let plain = |text: &[u8]| -> Vec<u8> {
+            text.iter().map(|&b| if b == b'_' { b'-' } else { b.to_ascii_lowercase() }).collect()
+        };
+        let wanted = plain(name);
+        HookType::ALL
+            .into_iter()
+            .find(|hook| plain(hook.name().as_bytes()) == wanted || hook.word().as_bytes() == wanted)
+    }
+
+    /// The type that the name of a file suggests, such as `prepare-hook` or `Q_HOOK_FETCH_WORK.sh`; `None` where it
+    /// suggests none. `update` is the starter's, `exit` is JOB_EXIT.
+    pub fn guess(file: &[u8]) -> Option<Self> {
+        let name = file.to_ascii_lowercase();
+        [
+            ("shadow", HookType::ShadowPrepareJob),
+            ("before", HookType::PrepareJobBeforeTransfer),
+            ("prepare", HookType::PrepareJob),
+            ("translate", HookType::TranslateJob),
+            ("finalize", HookType::JobFinalize),
+            ("cleanup", HookType::JobCleanup),
+            ("fetch_work", HookType::FetchWork),
+            ("reply", HookType::ReplyFetch),
+            ("fetch", HookType::FetchWork),
+            ("evict", HookType::EvictClaim),
+            ("router-update", HookType::RouterUpdateJobInfo),
+            ("exit", HookType::JobExit),
+            ("update", HookType::UpdateJobInfo),
+        ]
+        .into_iter()
+        .find(|(word, _)| memchr::memmem::find(&name, word.as_bytes()).is_some())
+        .map(|(_, hook)| hook)
+    }
+}
+
+fn knob_of(keyword: &[u8], name: &str) -> BString {
+    let mut knob = BString::from(keyword);
+    knob.extend_from_slice(b"_HOOK_");
+    knob.extend_from_slice(name.as_bytes());
+    knob
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_its_own_word_and_a_name_of_the_reference() {
+        for hook in HookType::ALL {
+            assert!(HookType::TABLE.contains(&hook.name()));
+            assert_eq!(HookType::from_name(hook.word().as_bytes()), Some(hook));
+        }
+        assert_eq!(HookType::from_name(b"update_job_info"), Some(HookType::UpdateJobInfo));
+        assert_eq!(HookType::from_name(b"REPLY_CLAIM"), None);
+        for (file, hook) in [
+            (&b"prepare-hook"[..], Some(HookType::PrepareJob)),
+            (b"Q_HOOK_FETCH_WORK.sh", Some(HookType::FetchWork)),
+            (b"reply_fetch", Some(HookType::ReplyFetch)),
+            (b"job_exit.py", Some(HookType::JobExit)),
+            (b"hook", None),
+        ] {
+            assert_eq!(HookType::guess(file), hook);
+        }
+    }
+
+    #[test]
+    fn both_prepare_hooks_share_one_knob_of_arguments() {
+        let knob = |hook: HookType| hook.arguments_knob(b"Farm").unwrap();
+        assert_eq!(knob(HookType::PrepareJobBeforeTransfer), "Farm_HOOK_PREPARE_JOB_ARGS");
+        assert_eq!(knob(HookType::PrepareJob), knob(HookType::PrepareJobBeforeTransfer));
+        assert_eq!(HookType::FetchWork.arguments_knob(b"Farm"), None);
+    }
+}

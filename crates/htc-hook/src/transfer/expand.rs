@@ -1,0 +1,416 @@
+//! From a list of names to the files that go: directories, trailing slashes, parents, links, duplicates.
+//!
+//! Reference: `ExpandFileTransferList`, `ExpandParentDirectories`, `FindChangedFiles`, `computeFileList`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bstr::{BString, ByteSlice};
+
+use super::remaps::Remaps;
+use super::task::{Catalogue, List, TransferTask};
+use super::url;
+
+/// What something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file, or a device, which is sent as an empty one.
+    File,
+    /// A directory.
+    Directory,
+    /// A socket or FIFO, which never goes.
+    Other,
+}
+
+/// What the sender sees at a path, links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What it is.
+    pub kind: Kind,
+    /// Whether a link leads to it.
+    pub link: bool,
+    /// Its permission bits.
+    pub mode: u32,
+    /// Bytes.
+    pub size: u64,
+    /// Modification time in nanoseconds.
+    pub modified: i64,
+}
+
+/// What the sender sees.
+pub trait SenderFiles {
+    /// What is at a path.
+    ///
+    /// # Errors
+    /// The system's error number.
+    fn look(&self, path: &[u8]) -> Result<Seen, i32>;
+    /// The names in a directory.
+    ///
+    /// # Errors
+    /// The system's error number.
+    fn names(&self, directory: &[u8]) -> Result<Vec<BString>, i32>;
+}
+
+/// One thing that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its name as listed, or below a listed directory.
+    pub source: BString,
+    /// The directory it goes to, below the target; empty for the target itself.
+    pub directory: BString,
+    /// What it is; `None` for a URL, and for what is not there.
+    pub seen: Option<Seen>,
+    /// Where it is uploaded to, if it is.
+    pub to_url: Option<BString>,
+}
+
+impl Item {
+    /// Whether it is fetched from a URL.
+    pub fn is_from_url(&self) -> bool {
+        url::is_url(&self.source)
+    }
+
+    fn is_directory(&self) -> bool {
+        self.seen.is_some_and(|seen| seen.kind == Kind::Directory)
+    }
+
+    /// Its name below the target.
+    pub fn name(&self) -> BString {
+        join(&self.directory, url::base_name(self.source.trim_end_with(|end| end == '/')))
+    }
+}
+
+/// Deeper directories than this end a listing: a link of the job's can make no circle, but a mount might.
+const DEEPEST: usize = 1000;
+
+/// The items of a transfer in the order in which they are transferred, and what is missing from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expanded {
+    /// The items.
+    pub items: Vec<Item>,
+    /// Directories that cannot be read: the reference sends them empty.
+    pub unread: Vec<BString>,
+    /// Names in a directory that lead to no file, such as dangling links: the reference leaves them out
+    /// (`Directory::Next`).
+    pub left_out: Vec<BString>,
+}
+
+/// Expands the list of a task.
+pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> Expanded {
+    let names = match &task.list {
+        List::Named(names) => names.clone(),
+        List::Changed { since, also } => changed(task, since, also, sender),
+    };
+    let mut listing = Listing {
+        base: &task.base,
+        preserve: task.preserve,
+        sender,
+        items: Vec::new(),
+        kept: BTreeSet::new(),
+        unread: Vec::new(),
+        left_out: Vec::new(),
+    };
+    for name in &names {
+        listing.add(name, b"", Depth { left: DEEPEST, preserve: task.preserve });
+    }
+    let Listing { mut items, unread, left_out, .. } = listing;
+    items.retain(|item| !task.except.iter().any(|name| name == last(&item.source)));
+    if !task.way.is_input() {
+        to_urls(task, &mut items);
+    }
+    without_duplicates(&mut items);
+    items.sort_by_cached_key(|item| {
+        let upload = item.to_url.as_ref().and_then(|url| url::scheme(url).map(<[u8]>::to_vec));
+        let fetched = url::scheme(&item.source).map(<[u8]>::to_vec);
+        // What is uploaded first, then what is copied, then what is fetched.
+        (upload.is_none(), upload, fetched.is_some(), fetched)
+    });
+    Expanded { items, unread, left_out }
+}
+
+/// The files that are new or changed, as the directory lists them.
+fn changed(
+    task: &TransferTask,
+    since: &Catalogue,
+    also: &[BString],
+    sender: &dyn SenderFiles,
+) -> Vec<BString> {
+    let executable = task.executable.as_ref().map(|(_, name)| name);
+    let since: BTreeMap<&BString, (i64, u64)> =
+        since.iter().map(|(name, modified, size)| (name, (*modified, *size))).collect();
+    let mut names = sender.names(&task.base).unwrap_or_default();
+    names.sort();
+    names.retain(|name| {
+        if executable == Some(name) {
+            return false;
+        }
+        let asked = also.contains(name);
+        let Ok(seen) = sender.look(&join(&task.base, name)) else { return asked };
+        let new = since.get(name).is_none_or(|known| *known != (seen.modified, seen.size));
+        asked || (seen.kind != Kind::Directory && new)
+    });
+    names.extend(also.iter().filter(|name| name.contains(&b'/')).cloned());
+    names
+}
+
+/// How deep a listing may still go, and whether it keeps paths.
+#[derive(Clone, Copy)]
+struct Depth {
+    left: usize,
+    preserve: bool,
+}
+
+struct Listing<'a> {
+    base: &'a BString,
+    preserve: bool,
+    sender: &'a dyn SenderFiles,
+    items: Vec<Item>,
+    /// Directories above preserved paths that are on the list.
+    kept: BTreeSet<BString>,
+    unread: Vec<BString>,
+    left_out: Vec<BString>,
+}
+
+impl Listing<'_> {
+    fn look(&self, source: &[u8]) -> Result<Seen, i32> {
+        self.sender.look(&absolute(self.base, source))
+    }
+
+    fn add(&mut self, source: &[u8], directory: &[u8], depth: Depth) {
+        let mut item = Item { source: source.into(), directory: directory.into(), seen: None, to_url: None };
+        if item.is_from_url() {
+            return self.items.push(item);
+        }
+        // What is not there stays on the list: sending it fails, and says why.
+        let Ok(seen) = self.look(source) else { return self.items.push(item) };
+        item.seen = Some(seen);
+        let relative = !source.starts_with(b"/");
+        match seen.kind {
+            Kind::Other => {}
+            Kind::File => {
+                let above = source.rfind_byte(b'/').map_or(&b""[..], |at| &source[..at]);
+                match depth.preserve && relative && !above.is_empty() {
+                    true => self.add_with_parents(source),
+                    false => self.items.push(item),
+                }
+            }
+            Kind::Directory => {
+                let slash = source.ends_with(b"/");
+                if !slash && (seen.link || depth.left == 0) {
+                    return self.items.push(item);
+                }
+                let inside = match (slash, depth.preserve && relative) {
+                    (true, _) => BString::from(directory),
+                    (false, true) => {
+                        self.add_parents(source);
+                        join(directory, source)
+                    }
+                    (false, false) => {
+                        self.items.push(item);
+                        join(directory, last(source))
+                    }
+                };
+                self.add_content(source, &inside, depth);
+            }
+        }
+    }
+
+    fn add_content(&mut self, source: &[u8], inside: &[u8], depth: Depth) {
+        let Some(left) = depth.left.checked_sub(1) else { return };
+        let path = absolute(self.base, source);
+        let mut names = self.sender.names(&path).unwrap_or_else(|_| {
+            self.unread.push(path.clone());
+            Vec::new()
+        });
+        names.sort();
+        // The directory has its place: what is in it needs no parents any more.
+        let preserve = depth.preserve && source.ends_with(b"/");
+        for name in names {
+            let source = join(source, &name);
+            match self.look(&source) {
+                Ok(_) => self.add(&source, inside, Depth { left, preserve }),
+                Err(_) => self.left_out.push(join(&path, &name)),
+            }
+        }
+    }
+
+    /// A file with the directories above it, each once.
+    fn add_with_parents(&mut self, source: &[u8]) {
+        let Some(at) = source.rfind_byte(b'/') else { return };
+        self.add_parents(&source[..at]);
+        self.add(source, &source[..at], Depth { left: 0, preserve: false });
+    }
+
+    fn add_parents(&mut self, source: &[u8]) {
+        let mut above = BString::default();
+        for part in source.split_str("/").filter(|part| !part.is_empty()) {
+            let path = join(&above, part);
+            if self.preserve && self.kept.insert(path.clone()) {
+                self.add(&path, &above, Depth { left: 0, preserve: false });
+            }
+            above = path;
+        }
+    }
+}
+
+/// What is uploaded, and where to: all below OutputDestination, else what a rule leads to a URL.
+fn to_urls(task: &TransferTask, items: &mut [Item]) {
+    let remaps = remaps(&task.uploads);
+    for item in items.iter_mut() {
+        if let Some(destination) = &task.destination {
+            let renamed = task.renamed.iter().find(|(name, _)| *name == item.source);
+            // Directories are not made at URLs; names of standard files are as they are asked for.
+            item.to_url = match renamed {
+                Some((_, name)) => url::is_url(name).then(|| name.clone()),
+                None => Some(join(destination, &item.source)),
+            };
+        } else if let Ok(Some(target)) = remaps.find(&item.source, task.most_remaps) {
+            item.to_url = Some(target).filter(|target| url::is_url(target));
+        }
+    }
+}
+
+/// Rules as they are looked at.
+pub(super) fn remaps(rules: &[(BString, BString)]) -> Remaps {
+    let mut remaps = Remaps::default();
+    rules.iter().for_each(|(name, target)| remaps.add(name.clone(), target.clone()));
+    remaps
+}
+
+/// Of files that would lie upon one another the last one goes.
+fn without_duplicates(items: &mut Vec<Item>) {
+    let mut names = BTreeSet::new();
+    let mut kept: Vec<Item> = Vec::with_capacity(items.len());
+    for item in items.drain(..).rev() {
+        if item.to_url.is_some() || item.is_directory() || names.insert(item.name()) {
+            kept.push(item);
+        }
+    }
+    kept.reverse();
+    *items = kept;
+}
+
+fn last(path: &[u8]) -> &[u8] {
+    path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..])
+}
+
+/// Two parts of a path with one slash between them.
+pub(super) fn join(above: &[u8], name: &[u8]) -> BString {
+    match above {
+        b"" => name.into(),
+        above if above.ends_with(b"/") => [above, name].concat().into(),
+        above => [above, b"/", name].concat().into(),
+    }
+}
+
+/// A name of a list as a path.
+pub(super) fn absolute(base: &[u8], name: &[u8]) -> BString {
+    if name.starts_with(b"/") { name.into() } else { join(base, name) }
+}
+
+impl TransferTask {
+    /// The path of a listed name.
+    pub fn path_of(&self, source: &[u8]) -> BString {
+        absolute(&self.base, source)
+    }
+
+    /// The rules for names at the target.
+    pub fn rules(&self) -> Remaps {
+        remaps(&self.remaps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::request::TransferRequest;
+    use super::super::task::Way;
+    use super::*;
+    use htc_classad::System;
+
+    /// Paths with what they are: `d` a directory, `f` a file, `l` a link to a directory, `p` a FIFO.
+    struct Disk(BTreeMap<BString, char>);
+
+    impl SenderFiles for Disk {
+        fn look(&self, path: &[u8]) -> Result<Seen, i32> {
+            let kind = match self.0.get(&BString::from(path.trim_end_with(|end| end == '/'))).ok_or(2)? {
+                'f' => Kind::File,
+                'p' => Kind::Other,
+                _ => Kind::Directory,
+            };
+            let link = !path.ends_with(b"/") && self.0.get(&BString::from(path)) == Some(&'l');
+            Ok(Seen { kind, link, mode: 0o644, size: 1, modified: 7 })
+        }
+
+        fn names(&self, directory: &[u8]) -> Result<Vec<BString>, i32> {
+            let top = join(directory, b"");
+            let top = [top.trim_end_with(|end| end == '/'), b"/"].concat();
+            let inside = |path: &BString| {
+                path.strip_prefix(&top[..]).filter(|name| !name.contains(&b'/')).map(BString::from)
+            };
+            Ok(self.0.keys().filter_map(inside).collect())
+        }
+    }
+
+    fn disk() -> Disk {
+        let paths = "f b/a.txt;p b/fifo;d b/d;f b/d/one;d b/d/sub;f b/d/sub/three;l b/link;d b/empty;f b/new";
+        let entry = |text: &str| {
+            let kind = text.chars().next().unwrap();
+            (BString::from(format!("/{}", &text[2..])), kind)
+        };
+        Disk(paths.split(';').map(entry).collect())
+    }
+
+    fn goes(list: &str, preserve: bool) -> Vec<String> {
+        let text = format!(
+            "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\nIwd = \"/b\"\nTransferInput = \"{list}\"\nPreserveRelativePaths = {preserve}\n"
+        );
+        let (ad, _) = htc_classad::format::long::parse(text.as_bytes());
+        let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
+        let Expanded { items, unread, .. } =
+            expand(&request.task(Way::Input, b"/s", &Catalogue::new()), &disk());
+        assert!(unread.is_empty());
+        items.iter().map(|item| item.name().to_string()).collect()
+    }
+
+    #[test]
+    fn lists_go_as_they_were_recorded_to() {
+        assert_eq!(goes("a.txt, /b/d/one", false), ["a.txt", "one"]);
+        assert_eq!(goes("d", false), ["d", "d/one", "d/sub", "d/sub/three"]);
+        assert_eq!(goes("d/", false), ["one", "sub", "sub/three"]);
+        assert_eq!(goes("d/one, d/sub/three, a.txt", true), ["d", "d/one", "d/sub", "d/sub/three", "a.txt"]);
+        assert_eq!(goes("d/sub", true), ["d", "d/sub", "d/sub/three"]);
+        assert_eq!(goes("d/sub", false), ["sub", "sub/three"]);
+        assert_eq!(goes("empty, empty/", false), ["empty"]);
+        assert_eq!(
+            goes("a.txt, d/one, d/../a.txt", false),
+            ["one", "a.txt"],
+            "of what is listed twice the last"
+        );
+        assert_eq!(
+            goes("fifo, link", false),
+            ["link"],
+            "a FIFO never goes, a link to a directory fails later"
+        );
+        assert_eq!(goes("nosuch, a.txt", false), ["nosuch", "a.txt"]);
+        assert_eq!(goes("z://h/x?q, a.txt, b://h/y", false), ["a.txt", "y", "x"]);
+    }
+
+    #[test]
+    fn what_has_changed_goes_back_and_nothing_else() {
+        let text = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nIwd = \"/w\"\nCmd = \"/x/new\"\n";
+        let (ad, _) = htc_classad::format::long::parse(text.as_bytes());
+        let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
+        let since = vec![("a.txt".into(), 7, 1)];
+        let names = |since: &Catalogue| -> Vec<String> {
+            let items = expand(&request.task(Way::Output, b"/b", since), &disk()).items;
+            items.iter().map(|item| item.name().to_string()).collect()
+        };
+        assert_eq!(
+            names(&since),
+            Vec::<String>::new(),
+            "no directories, no FIFO, not the program, nothing unchanged"
+        );
+        assert_eq!(names(&vec![("a.txt".into(), 6, 1)]), ["a.txt"]);
+    }
+}

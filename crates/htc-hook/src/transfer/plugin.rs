@@ -1,0 +1,202 @@
+//! Who fetches and stores what URLs name: the plugins of the configuration and of the job.
+//!
+//! Reference: `InsertPluginAndMappings`, `InitializeJobPlugins`, `AddJobPluginsToInputFiles`.
+
+use bstr::{BString, ByteSlice};
+
+use htc_base::text::{caseless, list};
+use htc_classad::{ClassAd, Context, Dialect, Outside};
+
+/// A program that moves files to and from URLs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plugin {
+    /// As configured, or as the job names it.
+    pub path: BString,
+    /// Whether it is the job's own.
+    pub of_job: bool,
+    /// The newest protocol it speaks: 1 takes a file a call, 2 and more a list.
+    pub protocol: i64,
+    /// Variables of the job that begin with this and `_` are its own too.
+    pub name: BString,
+}
+
+/// What the configuration says of plugins that take a list of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListPlugins {
+    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS: true if they are used at all.
+    pub enabled: bool,
+    /// ASSUME_COMPATIBLE_MULTIFILE_PLUGINS: true if those of protocol 2 get the job's PluginData.
+    pub get_data: bool,
+}
+
+impl Default for ListPlugins {
+    fn default() -> Self {
+        ListPlugins { enabled: true, get_data: true }
+    }
+}
+
+/// All plugins, and who is responsible for which scheme.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plugins {
+    /// How those that take a list are treated.
+    pub lists: ListPlugins,
+    plugins: Vec<Plugin>,
+    schemes: Vec<(BString, usize)>,
+}
+
+/// Why a plugin of the configuration cannot be used, in the reference's words.
+type Unusable = String;
+
+impl Plugins {
+    /// Returns a list without any plugin.
+    pub fn new(lists: ListPlugins) -> Self {
+        Plugins { lists, ..Plugins::default() }
+    }
+
+    /// The schemes of all, as they are advertised: who knows `https` is said to know `s3` and `gs` too
+    /// (`FileTransfer::GetSupportedMethods`).
+    pub fn advertised(&self) -> BString {
+        let mut names = self.methods();
+        if names.iter().any(|name| name.eq_ignore_ascii_case(b"https")) {
+            names.extend(["s3", "gs"].map(BString::from));
+        }
+        bstr::join(",", names).into()
+    }
+
+    /// A plugin of the configuration by what it printed when it was asked with `-classad`.
+    ///
+    /// # Errors
+    /// It printed nothing that tells a scheme.
+    pub fn add_system(&mut self, path: &[u8], printed: &[u8], world: &dyn Outside) -> Result<(), Unusable> {
+        if self.plugins.iter().any(|plugin| plugin.path == path) {
+            return Ok(());
+        }
+        if printed.trim().is_empty() {
+            return Err(format!("No output from {} -classad, ignoring", path.as_bstr()));
+        }
+        let mut ad = ClassAd::new();
+        for line in printed.lines().map(<[u8]>::trim) {
+            if !line.is_empty() && !line.starts_with(b"#") {
+                drop(ad.insert_line_with(line, Dialect::of(world)));
+            }
+        }
+        let context = Context::new(world).my(&ad);
+        let Some(methods) = context.string("SupportedMethods").filter(|methods| !methods.is_empty()) else {
+            let path = path.as_bstr();
+            return Err(format!("{path} -classad did not produce a valid classad, ignoring"));
+        };
+        let several = context.boolean("MultipleFileSupport").unwrap_or(false);
+        let usual = if several { 2 } else { 1 };
+        if several && !self.lists.enabled {
+            let path = path.as_bstr();
+            return Err(format!(
+                "{path} takes several files, and ENABLE_MULTIFILE_TRANSFER_PLUGINS is false"
+            ));
+        }
+        let told = context.int("ProtocolVersion").filter(|version| (1..=100).contains(version));
+        self.add(path, &methods, told.unwrap_or(usual), false);
+        Ok(())
+    }
+
+    /// A plugin of the job: it takes the place of others for its schemes.
+    pub fn add_job(&mut self, path: &[u8], methods: &[u8]) {
+        self.add(path, methods, 2, true);
+    }
+
+    fn add(&mut self, path: &[u8], methods: &[u8], protocol: i64, of_job: bool) {
+        let known = self.plugins.iter().position(|plugin| plugin.path == path);
+        let id = known.unwrap_or_else(|| {
+            self.plugins.push(Plugin { path: path.into(), of_job, protocol, name: name_of(path) });
+            self.plugins.len() - 1
+        });
+        for method in list::split(methods) {
+            self.schemes.retain(|(known, _)| !caseless::eq(known, method));
+            self.schemes.push((method.into(), id));
+            if caseless::eq(method, b"pelican") {
+                self.plugins[id].name = "PELICAN".into();
+            }
+        }
+    }
+
+    /// Who is responsible for a scheme.
+    pub fn of_scheme(&self, scheme: &[u8]) -> Option<&Plugin> {
+        let (_, id) = self.schemes.iter().find(|(known, _)| caseless::eq(known, scheme))?;
+        self.plugins.get(*id)
+    }
+
+    /// The schemes, in byte order without case.
+    pub fn methods(&self) -> Vec<BString> {
+        let mut methods: Vec<BString> = self.schemes.iter().map(|(scheme, _)| scheme.clone()).collect();
+        methods.sort_by_key(|method| method.to_ascii_lowercase());
+        methods
+    }
+}
+
+/// The base name without `_plugin` and what is behind it, or without its extension, in capitals.
+pub fn name_of(path: &[u8]) -> BString {
+    let base = path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..]);
+    let end = base.find("_plugin").or_else(|| base.rfind_byte(b'.')).unwrap_or(base.len());
+    base[..end].to_ascii_uppercase().into()
+}
+
+/// The plugins that a job brings: (path, methods), in the order of the list, and fields without `=`.
+pub(super) fn of_job(text: &[u8]) -> (Vec<(BString, BString)>, Vec<BString>) {
+    let (mut plugins, mut bad) = (Vec::new(), Vec::new());
+    for field in list::split_by(text, b";") {
+        match field.split_once_str("=") {
+            Some((methods, path)) => plugins.push((path.trim().into(), methods.trim().into())),
+            None => bad.push(field.into()),
+        }
+    }
+    (plugins, bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::System;
+
+    #[test]
+    fn a_plugin_tells_its_schemes_and_the_last_one_has_them() {
+        let mut plugins = Plugins::default();
+        let printed = b"MultipleFileSupport = true\n# x\nSupportedMethods = \"dbl, dbl2\"\nnonsense\n";
+        plugins.add_system(b"/x/job.d/plugin", printed, &System).unwrap();
+        plugins.add_system(b"/x/curl_plugin.py", b"SupportedMethods = \"http\"\n", &System).unwrap();
+        assert_eq!(plugins.of_scheme(b"DBL").unwrap().protocol, 2);
+        assert_eq!(plugins.of_scheme(b"http").unwrap().protocol, 1);
+        assert_eq!(plugins.of_scheme(b"http").unwrap().name, "CURL");
+        plugins.add_job(b"/j/mine", b"http,Mine");
+        assert!(plugins.of_scheme(b"HTTP").unwrap().of_job);
+        assert_eq!(plugins.methods(), ["dbl", "dbl2", "http", "Mine"]);
+        assert!(plugins.of_scheme(b"x").is_none());
+    }
+
+    #[test]
+    fn plugins_of_lists_are_used_as_the_configuration_says() {
+        let lists = ListPlugins { enabled: false, ..ListPlugins::default() };
+        let mut plugins = Plugins { lists, ..Plugins::default() };
+        let printed = b"MultipleFileSupport = true\nSupportedMethods = \"dbl\"\n";
+        let error = plugins.add_system(b"/p", printed, &System).unwrap_err();
+        assert_eq!(error, "/p takes several files, and ENABLE_MULTIFILE_TRANSFER_PLUGINS is false");
+        plugins.add_system(b"/q", b"SupportedMethods = \"old\"\n", &System).unwrap();
+        assert_eq!(plugins.methods(), ["old"]);
+    }
+
+    #[test]
+    fn what_tells_no_scheme_is_none() {
+        let mut plugins = Plugins::default();
+        assert_eq!(
+            plugins.add_system(b"/p", b" \n", &System),
+            Err("No output from /p -classad, ignoring".into())
+        );
+        assert!(plugins.add_system(b"/p", b"SupportedMethods = 7\n", &System).is_err());
+        assert_eq!(plugins, Plugins::default());
+    }
+
+    #[test]
+    fn the_list_of_a_job_has_methods_and_programs() {
+        let (plugins, bad) = of_job(b" a,b = /x/p ; c=q ; nothing");
+        assert_eq!(plugins, [("/x/p".into(), "a,b".into()), ("q".into(), "c".into())]);
+        assert_eq!(bad, ["nothing"]);
+    }
+}

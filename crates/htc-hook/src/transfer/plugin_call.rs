@@ -1,0 +1,456 @@
+//! What is said to a plugin, and what its answer means.
+//!
+//! Reference: `InvokeMultipleFileTransferPlugin`, `InvokeFileTransferPlugin`.
+
+use bstr::{BString, ByteSlice};
+
+use super::plugin::Plugins;
+use super::url;
+use htc_base::process::Exit;
+use htc_base::quirks::{Quirk, Quirks};
+use htc_classad::format::new;
+use htc_classad::{ClassAd, Context, Dialect, Outside, Value};
+
+/// A file that a plugin moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlFile {
+    /// From or to where.
+    pub url: BString,
+    /// Its path.
+    pub local: BString,
+}
+
+/// One call of a plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginCall {
+    /// The program as configured; a job's own as it lies in the scratch directory.
+    pub program: BString,
+    /// Whether it is the job's own.
+    pub of_job: bool,
+    /// Variables of the job that begin with this and `_` are its own too.
+    pub name: BString,
+    /// Words behind the program.
+    pub arguments: Vec<BString>,
+    /// The file it reads, with what stands in it; plugins of protocol 1 read none.
+    pub infile: Option<(BString, Vec<u8>)>,
+    /// The file it writes; plugins of protocol 1 print instead.
+    pub outfile: Option<BString>,
+    /// What it moves.
+    pub files: Vec<UrlFile>,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself or by a signal.
+    Exited(Exit),
+    /// It ran longer than MAX_FILE_TRANSFER_PLUGIN_LIFETIME, in seconds.
+    TimedOut(u64),
+    /// It could not be executed.
+    NotExecuted(String),
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PluginEnd {
+    /// Its ads, one a file.
+    pub results: Vec<ClassAd>,
+    /// Subcode and text of its failure, and whether the reference tries again.
+    pub failure: Option<(i64, BString, bool)>,
+}
+
+/// ETIME, which stands for a plugin that ran too long.
+const TOO_LONG: i64 = 62;
+/// FileTransferPluginNotFound and its brothers (`condor_holdcodes.h`).
+const NOT_FOUND: i64 = -1001;
+const NOT_EXECUTED: i64 = -1003;
+const NO_RESULT: i64 = -1004;
+
+impl Plugins {
+    /// The calls that move files, one for each plugin that takes a list, in the order of their paths. `data` are the
+    /// job's attributes for plugins (`PluginData`, `<scheme>_PluginData`).
+    ///
+    /// # Errors
+    /// Subcode and text: nobody is responsible for a scheme.
+    pub fn calls(
+        &self,
+        files: &[UrlFile],
+        scratch: &[u8],
+        upload: bool,
+        data: &dyn Fn(&str) -> Option<BString>,
+    ) -> Result<Vec<PluginCall>, (i64, BString)> {
+        let mut calls: Vec<PluginCall> = Vec::new();
+        for file in files {
+            let scheme = url::scheme(&file.url).unwrap_or_default();
+            let Some(plugin) = self.of_scheme(scheme) else {
+                let scheme = scheme.as_bstr();
+                return Err((
+                    NOT_FOUND,
+                    error(&format!("FILETRANSFER: plugin for type {scheme} not found!")),
+                ));
+            };
+            let base = url::base_name(&plugin.path);
+            let program = match plugin.of_job {
+                true => [scratch, b"/", base].concat().into(),
+                false => plugin.path.clone(),
+            };
+            let mut call = PluginCall {
+                program,
+                of_job: plugin.of_job,
+                name: plugin.name.clone(),
+                arguments: Vec::new(),
+                infile: None,
+                outfile: None,
+                files: vec![file.clone()],
+            };
+            if plugin.protocol < 2 {
+                let (from, to) = if upload { (&file.local, &file.url) } else { (&file.url, &file.local) };
+                call.arguments = vec![from.clone(), to.clone()];
+                calls.push(call);
+                continue;
+            }
+            if let Some(known) =
+                calls.iter_mut().find(|known| known.program == call.program && known.outfile.is_some())
+            {
+                known.files.push(file.clone());
+                continue;
+            }
+            let beside =
+                |ending: &str| -> BString { [scratch, b"/.", base, ending.as_bytes()].concat().into() };
+            let (infile, outfile) = (beside(".in"), beside(".out"));
+            call.arguments = vec!["-infile".into(), infile.clone(), "-outfile".into(), outfile.clone()];
+            call.arguments.extend(upload.then(|| "-upload".into()));
+            call.infile = Some((infile, Vec::new()));
+            call.outfile = Some(outfile);
+            calls.push(call);
+        }
+        for call in &mut calls {
+            let protocol = self.protocol_of(call);
+            let has_data = protocol != 2 || self.lists.get_data;
+            let text = infile_text(&call.files, protocol, &|name| data(name).filter(|_| has_data));
+            if let Some((_, content)) = &mut call.infile {
+                *content = text;
+            }
+        }
+        calls.sort_by(|a, b| a.program.cmp(&b.program));
+        Ok(calls)
+    }
+
+    fn protocol_of(&self, call: &PluginCall) -> i64 {
+        let scheme = call.files.first().and_then(|file| url::scheme(&file.url)).unwrap_or_default();
+        self.of_scheme(scheme).map_or(2, |plugin| plugin.protocol)
+    }
+}
+
+/// New-style ads one behind the other, without an end of line.
+fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<BString>) -> Vec<u8> {
+    let mut schemes: Vec<BString> =
+        files.iter().filter_map(|file| url::scheme(&file.url)).map(BString::from).collect();
+    schemes.sort();
+    schemes.dedup();
+    let mut given = Vec::new();
+    let mut ads = Vec::new();
+    if let Some(value) = data("PluginData") {
+        given.push((BString::from("PluginData"), value.clone()));
+        ads.push(vec![(BString::from("PluginData"), value)]);
+    }
+    for scheme in &schemes {
+        let name = format!("{scheme}_PluginData");
+        if let Some(value) = data(&name) {
+            given.push((name.as_str().into(), value.clone()));
+            ads.push(vec![("Protocol".into(), quoted(scheme)), (name.into(), value)]);
+        }
+    }
+    let mut text = Vec::new();
+    if protocol == 4 {
+        ads.iter().for_each(|ad| push_ad(ad, &mut text));
+    }
+    for file in files {
+        let mut ad = vec![("Url".into(), quoted(&file.url)), ("LocalFileName".into(), quoted(&file.local))];
+        if protocol == 2 {
+            ad.extend(given.iter().cloned());
+        }
+        push_ad(&ad, &mut text);
+    }
+    text
+}
+
+fn quoted(text: &[u8]) -> BString {
+    Value::from(text.as_bstr()).unparse()
+}
+
+fn push_ad(ad: &[(BString, BString)], out: &mut Vec<u8>) {
+    let parts: Vec<Vec<u8>> = ad.iter().map(|(name, value)| [&name[..], b" = ", value].concat()).collect();
+    out.extend_from_slice(b"[ ");
+    out.extend(bstr::join("; ", parts));
+    out.extend_from_slice(b" ]");
+}
+
+/// A text of the reference's error stack.
+fn error(text: &str) -> BString {
+    format!("FILETRANSFER:1:{text}").into()
+}
+
+/// Several of them, the newest first.
+fn stack(texts: &[String]) -> BString {
+    let texts: Vec<BString> = texts.iter().rev().map(|text| error(text)).collect();
+    bstr::join("|", texts).into()
+}
+
+impl PluginCall {
+    /// What the end of a call means. `written` is what it wrote to its outfile, or for protocol 1 what it printed;
+    /// `None`: there is no such file.
+    pub fn judge(
+        &self,
+        ended: &Ended,
+        written: Option<&[u8]>,
+        (quirks, world): (Quirks, &dyn Outside),
+    ) -> PluginEnd {
+        let program = &self.program;
+        let exit = match ended {
+            Ended::NotExecuted(reason) => {
+                let text = error(&format!("FILETRANSFER: Failed to execute {program}: {reason}"));
+                return PluginEnd { results: Vec::new(), failure: Some((NOT_EXECUTED, text, true)) };
+            }
+            Ended::TimedOut(_) => None,
+            Ended::Exited(exit) => Some(*exit),
+        };
+        let (code, subcode) = match exit {
+            Some(Exit::Code(code)) => (i64::from(code), i64::from(code) << 8),
+            Some(Exit::Signal { number, .. }) => (0, number.into()),
+            None => (TOO_LONG, TOO_LONG),
+        };
+        let mut texts = Vec::new();
+        let loops = quirks.has(Quirk::PluginNoAdsLoops);
+        let (results, read) = match (&self.outfile, written) {
+            (Some(outfile), None) => {
+                texts.push(format!(
+                    "|Error: file transfer plugin {program} exited with code {code}, unable to open output file {outfile}"
+                ));
+                (Vec::new(), false)
+            }
+            (Some(_), Some(text)) => (ads(text, loops), true),
+            (None, _) => (vec![lines(written.unwrap_or_default())], true),
+        };
+        if read && results.is_empty() {
+            texts.push(self.without_ads(exit, code));
+            let uploads = self.arguments.last().is_some_and(|word| word == "-upload");
+            let subcode = match exit {
+                Some(Exit::Code(_)) if loops => NO_RESULT,
+                // The shadow loses the starter, whatever ended the plugin.
+                Some(Exit::Signal { .. }) if loops && uploads => NO_RESULT,
+                // Held as any other failure; one that claims to have done well has failed all the same.
+                Some(Exit::Code(_)) => subcode.max(1),
+                _ => subcode,
+            };
+            return PluginEnd { results, failure: Some((subcode, stack(&texts), false)) };
+        }
+        let failed = exit != Some(Exit::Code(0));
+        match self.outfile.is_some() {
+            true => results.iter().for_each(|ad| self.complain(ad, code, &mut texts, world)),
+            false if failed && exit.is_some() => self.complain_alone(&results[0], exit, &mut texts, world),
+            false => {}
+        }
+        let fails = failed || !read;
+        if fails && texts.is_empty() {
+            texts.push(self.without_message(ended, code));
+        }
+        // A status of 0 is believed, whatever its ads say.
+        PluginEnd { results, failure: fails.then(|| (subcode, stack(&texts), false)) }
+    }
+
+    /// What is said of a plugin whose outfile has no ad.
+    fn without_ads(&self, exit: Option<Exit>, code: i64) -> String {
+        let program = &self.program;
+        let (kind, number) = match exit {
+            Some(Exit::Signal { number, .. }) => ("signal", i64::from(number)),
+            _ => ("exit code", code),
+        };
+        let outfile = self.outfile.clone().unwrap_or_default();
+        format!(
+            "|Error: file transfer plugin {program} exited ({kind} {number}), no valid classads in output file {outfile}"
+        )
+    }
+
+    /// What is said of a plugin whose ads are silent about its failure.
+    fn without_message(&self, ended: &Ended, code: i64) -> String {
+        let program = &self.program;
+        match ended {
+            Ended::TimedOut(limit) => {
+                format!("File transfer plugin {program} timed out after {limit} seconds.")
+            }
+            _ => format!(
+                "File transfer plugin {program} failed unexpectedly with exit code {code}, did not report a TransferError message."
+            ),
+        }
+    }
+
+    fn complain(&self, ad: &ClassAd, code: i64, texts: &mut Vec<String>, world: &dyn Outside) {
+        let context = Context::new(world).my(ad);
+        let program = &self.program;
+        let address = context.string("TransferUrl").unwrap_or_default();
+        match context.boolean("TransferSuccess") {
+            Some(true) => {}
+            None => texts.push(format!(
+                "non-zero exit ({code}) from {program}. |Error: File transfer plugin {program} exited without producing a TransferSuccess result  ({address})|"
+            )),
+            Some(false) => texts.push(self.complaint(&context, &format!("non-zero exit ({code})"))),
+        }
+    }
+
+    /// The same for a plugin of one file a call.
+    fn complain_alone(&self, ad: &ClassAd, exit: Option<Exit>, texts: &mut Vec<String>, world: &dyn Outside) {
+        let how = match exit {
+            Some(Exit::Signal { number, .. }) => format!("exit by signal {number}"),
+            Some(Exit::Code(code)) => format!("non-zero exit ({code})"),
+            None => return,
+        };
+        texts.push(self.complaint(&Context::new(world).my(ad), &how));
+    }
+
+    /// What is said of a file that was not moved; `how` the plugin ended.
+    fn complaint(&self, result: &Context<'_>, how: &str) -> String {
+        let program = &self.program;
+        let why = result.string("TransferError").unwrap_or_else(|| {
+            format!("File transfer plugin {program} exited unexpectedly without producing an error message ")
+                .into()
+        });
+        let address = url::shown(&result.string("TransferUrl").unwrap_or_default());
+        format!("{how} from {program}. |Error: {why} ( URL file = {address} )|")
+    }
+}
+
+/// New-style ads, as far as they are some; where that is permitted else lines, ads parted by empty ones.
+fn ads(text: &[u8], new_only: bool) -> Vec<ClassAd> {
+    let found = new_ads(text);
+    if new_only || !found.is_empty() {
+        return found;
+    }
+    let text = text.replace("\n\n", "\0");
+    let old = text.split(|byte| *byte == 0).map(lines);
+    old.filter(|ad| ad.contains("TransferSuccess")).collect()
+}
+
+fn new_ads(text: &[u8]) -> Vec<ClassAd> {
+    let (mut rest, mut ads) = (text, Vec::new());
+    loop {
+        rest = rest.trim_start();
+        match new::parse_prefix(rest, Dialect::new_syntax()) {
+            Ok((ad, used)) if used > 0 && !ad.is_empty() => {
+                ads.push(ad);
+                rest = &rest[used..];
+            }
+            _ => return ads,
+        }
+    }
+}
+
+/// `Name = value` lines.
+fn lines(text: &[u8]) -> ClassAd {
+    let mut ad = ClassAd::new();
+    text.lines().filter(|line| !line.is_empty()).for_each(|line| drop(ad.insert_line(line)));
+    ad
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::System;
+
+    fn file(url: &str, local: &str) -> UrlFile {
+        UrlFile { url: url.into(), local: local.into() }
+    }
+
+    fn plugins() -> Plugins {
+        let mut plugins = Plugins::default();
+        let told = b"SupportedMethods = \"dbl,dbl2\"\nMultipleFileSupport = true\n";
+        plugins.add_system(b"/l/job.d/plugin", told, &System).unwrap();
+        plugins.add_system(b"/l/old", b"SupportedMethods = \"old\"\n", &System).unwrap();
+        plugins
+    }
+
+    fn one(url: &str, upload: bool) -> PluginCall {
+        plugins().calls(&[file(url, "/s/f")], b"/s", upload, &|_| None).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_call_is_what_25_14_was_recorded_to_say() {
+        let files = [file("dbl://ok/f1", "/s/f1"), file("DBL2://ok/f2", "/s/f2")];
+        let calls = plugins().calls(&files, b"/s", false, &|_| None).unwrap();
+        assert_eq!(calls.len(), 1);
+        let words: Vec<&[u8]> = calls[0].arguments.iter().map(|word| word.as_slice()).collect();
+        assert_eq!(words, [&b"-infile"[..], b"/s/.plugin.in", b"-outfile", b"/s/.plugin.out"]);
+        let (_, text) = calls[0].infile.clone().unwrap();
+        let wanted = "[ Url = \"dbl://ok/f1\"; LocalFileName = \"/s/f1\" ][ Url = \"DBL2://ok/f2\"; LocalFileName = \"/s/f2\" ]";
+        assert_eq!(text.as_bstr(), wanted);
+        assert_eq!(one("dbl://x/y", true).arguments.last().unwrap(), "-upload");
+        let old = one("old://x/y", false);
+        assert_eq!((old.arguments, old.outfile), (vec!["old://x/y".into(), "/s/f".into()], None));
+    }
+
+    #[test]
+    fn a_job_has_data_for_its_plugins() {
+        let data = |name: &str| (name == "dbl_PluginData").then(|| BString::from("[ a = 1 ]"));
+        let calls = plugins().calls(&[file("dbl://x/y", "/s/\"y")], b"/s", false, &data).unwrap();
+        let (_, text) = calls[0].infile.clone().unwrap();
+        let wanted = r#"[ Url = "dbl://x/y"; LocalFileName = "/s/\"y"; dbl_PluginData = [ a = 1 ] ]"#;
+        assert_eq!(text.as_bstr(), wanted);
+        let mut plugins = plugins();
+        plugins.lists.get_data = false;
+        let calls = plugins.calls(&[file("dbl://x/y", "/s/y")], b"/s", false, &data).unwrap();
+        let (_, text) = calls[0].infile.clone().unwrap();
+        assert_eq!(text.as_bstr(), r#"[ Url = "dbl://x/y"; LocalFileName = "/s/y" ]"#);
+    }
+
+    #[test]
+    fn by_default_a_plugin_without_ads_holds_the_job_and_old_style_ads_are_read() {
+        let call = one("dbl://x/y", true);
+        let judge = |code, text: &str| {
+            let ended = Ended::Exited(Exit::Code(code));
+            let end = call.judge(&ended, Some(text.as_bytes()), (Quirks::None, &System));
+            end.failure.map(|failure| failure.0)
+        };
+        assert_eq!(judge(3, ""), Some(768));
+        assert_eq!(judge(0, "this is no ad\n"), Some(1));
+        assert_eq!(judge(0, "TransferSuccess = true\nTransferUrl = \"dbl://x/y\"\n"), None);
+    }
+
+    #[test]
+    fn nobody_for_a_scheme_is_said() {
+        let error = plugins().calls(&[file("x://a/b", "/s/b")], b"/s", false, &|_| None).unwrap_err();
+        assert_eq!(error, (-1001, "FILETRANSFER:1:FILETRANSFER: plugin for type x not found!".into()));
+    }
+
+    #[test]
+    fn answers_mean_what_25_14_was_recorded_to_make_of_them() {
+        let call = one("dbl://fail/f1", false);
+        let judge = |exit, text: Option<&str>| {
+            let reference = (Quirks::Reference, &System as &dyn Outside);
+            let end = call.judge(&Ended::Exited(exit), text.map(str::as_bytes), reference);
+            end.failure.map(|(code, text, again)| (code, text.to_string(), again))
+        };
+        let told = |subcode, text: &str| Some((subcode, text.to_owned(), false));
+        let failed = "[ TransferSuccess = false; TransferUrl = \"dbl://fail/f1\"; TransferError = \"no such thing\"; ]\n";
+        let text = "FILETRANSFER:1:non-zero exit (1) from /l/job.d/plugin. |Error: no such thing ( URL file = dbl://fail/f1 )|";
+        assert_eq!(judge(Exit::Code(1), Some(failed)), told(256, text));
+        assert_eq!(judge(Exit::Code(0), Some("[ TransferSuccess = true ]")), None);
+        let none = |how: &str| {
+            format!(
+                "FILETRANSFER:1:|Error: file transfer plugin /l/job.d/plugin exited ({how}), no valid classads in output file /s/.plugin.out"
+            )
+        };
+        for text in ["", "this is no ad\n", "A = 1\n", "                "] {
+            assert_eq!(judge(Exit::Code(1), Some(text)), told(-1004, &none("exit code 1")), "{text}");
+        }
+        assert_eq!(judge(Exit::Code(0), Some("")), told(-1004, &none("exit code 0")));
+        let killed = Exit::Signal { number: 9, core_dumped: false };
+        assert_eq!(judge(killed, Some("")), told(9, &none("signal 9")));
+        assert!(judge(Exit::Code(0), None).unwrap().1.contains("unable to open output file"));
+        let reference = (Quirks::Reference, &System as &dyn Outside);
+        let late = call.judge(&Ended::TimedOut(7), Some(b"[ TransferSuccess = true ]"), reference);
+        let text = "FILETRANSFER:1:File transfer plugin /l/job.d/plugin timed out after 7 seconds.";
+        assert_eq!(late.failure, Some((62, text.into(), false)));
+        let not = call.judge(&Ended::NotExecuted("No such file or directory".into()), None, reference);
+        assert_eq!(not.failure.map(|failure| (failure.0, failure.2)), Some((-1003, true)));
+    }
+}

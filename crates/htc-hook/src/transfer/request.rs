@@ -1,0 +1,437 @@
+//! What a job's ad asks of file transfer.
+//!
+//! Reference: `JICShadow::initFileTransfer`, `FileTransfer::_SimpleInit`, `RemoteResource::initFileTransfer`.
+
+use bstr::BString;
+use thiserror::Error;
+
+use super::plugin;
+use super::remaps::{MOST_REMAPS, Remaps};
+use super::task::{Catalogue, List, TransferTask, Way};
+use super::url;
+use htc_base::text::{caseless, list};
+use htc_classad::{ClassAd, Context, Outside};
+
+/// The names of the job's standard output and error in the scratch directory.
+pub const STDOUT: &str = "_condor_stdout";
+/// See above.
+pub const STDERR: &str = "_condor_stderr";
+
+/// Files of the starter that never go back.
+const NEVER_BACK: [&str; 9] = [
+    ".job.ad",
+    ".execution_overlay.ad",
+    ".machine.ad",
+    ".docker_sock",
+    ".docker_stdout",
+    ".docker_stderror",
+    ".condor_container_launched",
+    ".update.ad",
+    ".update.ad.tmp",
+];
+
+/// WhenToTransferOutput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// NEVER, which condor_submit does not write: nothing goes back.
+    Never,
+    /// ON_EXIT.
+    OnExit,
+    /// ON_EXIT_OR_EVICT: also of a job that has to leave its slot.
+    OnExitOrEvict,
+    /// ON_SUCCESS.
+    OnSuccess,
+}
+
+/// What goes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// What is new or changed.
+    Changed,
+    /// These.
+    Listed(Vec<BString>),
+}
+
+/// An ad that asks for transfer in a way that no starter understands.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Mistake {
+    /// A word that is none.
+    #[error("{attribute} is '{word}': use {words}")]
+    Word {
+        /// Whose.
+        attribute: &'static str,
+        /// The word.
+        word: BString,
+        /// What it may be.
+        words: &'static str,
+    },
+    /// No word at all.
+    #[error("{attribute} is missing though ShouldTransferFiles asks for transfer: use {words}")]
+    Missing {
+        /// Whose.
+        attribute: &'static str,
+        /// What it may be.
+        words: &'static str,
+    },
+}
+
+/// What the ad asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransferRequest {
+    /// WhenToTransferOutput.
+    pub when: When,
+    /// All that goes to the execution point: plugins of the job, TransferInput, In, proxy, Cmd, CommonInputFiles.
+    pub input: Vec<BString>,
+    /// What goes back.
+    pub output: Output,
+    /// TransferCheckpoint.
+    pub checkpoint: Option<Vec<BString>>,
+    /// FailureFiles, with standard output and error.
+    pub failure: Vec<BString>,
+    /// Whether FailureFiles names any.
+    pub has_failure_files: bool,
+    /// TransferOutputRemaps, with the names of standard output and error.
+    pub remaps: Remaps,
+    /// TransferOutputRemaps alone, by which the execution point uploads.
+    pub uploads: Remaps,
+    /// PreserveRelativePaths.
+    pub preserve: bool,
+    /// Cmd and its name in the scratch directory, where it goes there.
+    pub executable: Option<(BString, BString)>,
+    /// Names of standard output and error in the scratch directory; `None`: streamed, or /dev/null.
+    pub standard: [Option<BString>; 2],
+    /// The same as the ad has them.
+    pub asked: [Option<BString>; 2],
+    /// OutputDirectory: where the job's files come back to, below Iwd unless it is a path from /.
+    pub output_directory: Option<BString>,
+    /// OutputDestination.
+    pub destination: Option<BString>,
+    /// The job's own plugins: (path, methods).
+    pub plugins: Vec<(BString, BString)>,
+    /// What of TransferPlugins cannot be read.
+    pub bad_plugins: Vec<BString>,
+    /// Bytes of input at most, by the ad.
+    pub most_input: Option<i64>,
+    /// Bytes of output at most, by the ad.
+    pub most_output: Option<i64>,
+    /// The manifest's directory.
+    pub manifest: Option<BString>,
+    /// Iwd of the job where it was submitted.
+    pub iwd: BString,
+}
+
+const MEGABYTE: i64 = 1024 * 1024;
+
+impl TransferRequest {
+    /// Reads the ad as it was submitted. `domain` is this machine's FILESYSTEM_DOMAIN. `None`: nothing is transferred.
+    ///
+    /// # Errors
+    /// Words that 25.14 does not know either.
+    pub fn read(
+        ad: &ClassAd,
+        domain: &[u8],
+        world: &dyn Outside,
+    ) -> Result<Option<TransferRequest>, Mistake> {
+        let reader = Reader { ad, world };
+        if !reader.is_transferred(domain)? {
+            return Ok(None);
+        }
+        let when = reader.when()?;
+        let string = |name: &str| reader.string(name);
+        let commas = |name: &str| string(name).map(|text| split(&text));
+        let boolean = |name: &str| Context::new(world).my(ad).boolean(name);
+        let (plugins, bad_plugins) = plugin::of_job(&string("TransferPlugins").unwrap_or_default());
+        let [standard, asked] = reader.standard_files();
+        let mut remaps = Remaps::parse(&string("TransferOutputRemaps").unwrap_or_default());
+        let uploads = remaps.clone();
+        for (name, target) in [(STDOUT, &asked[0]), (STDERR, &asked[1])] {
+            if let Some(target) = target {
+                remaps.add(name, target.clone());
+            }
+        }
+        let with_standard = |mut names: Vec<BString>| {
+            for name in standard.iter().flatten() {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+            names
+        };
+        let output = match commas("TransferOutput") {
+            Some(names) => Output::Listed(with_standard(names)),
+            None => Output::Changed,
+        };
+        let failure = commas("FailureFiles");
+        let limit =
+            |name: &str| Context::new(world).my(ad).int(name).map(|most| most.saturating_mul(MEGABYTE));
+        let executable = reader.executable();
+        Ok(Some(TransferRequest {
+            when,
+            input: reader.input(&plugins, executable.as_ref()),
+            output,
+            // This list alone has blanks between its names, too.
+            checkpoint: string("TransferCheckpoint")
+                .map(|text| with_standard(list::split(&text).map(BString::from).collect())),
+            has_failure_files: failure.is_some(),
+            failure: with_standard(failure.unwrap_or_default()),
+            remaps,
+            uploads,
+            preserve: boolean("PreserveRelativePaths").unwrap_or(false),
+            executable: executable.map(|cmd| (cmd.clone(), url::base_name(&cmd).into())),
+            output_directory: string("OutputDirectory").filter(|directory| !directory.is_empty()),
+            destination: string("OutputDestination").filter(|destination| !destination.is_empty()),
+            plugins,
+            bad_plugins,
+            most_input: limit("MaxTransferInputMB"),
+            most_output: limit("MaxTransferOutputMB"),
+            manifest: reader.manifest(),
+            iwd: string("Iwd").unwrap_or_default(),
+            standard,
+            asked,
+        }))
+    }
+
+    /// Counts the input that an ad lists by protocol: `CEDAR` for what the access point sends, the scheme in capitals for
+    /// URLs. It is counted whether it is transferred or not (`UniShadow::checkInputFileTransfer`).
+    pub fn input_counts(ad: &ClassAd, world: &dyn Outside) -> ClassAd {
+        let reader = Reader { ad, world };
+        let (plugins, _) = plugin::of_job(&reader.string("TransferPlugins").unwrap_or_default());
+        let executable = reader.executable();
+        let input = reader.input(&plugins, executable.as_ref());
+        let mut counts = ClassAd::new();
+        let cedar = input.iter().filter(|name| !url::is_url(name)).count();
+        if cedar > 0 {
+            counts.set("CEDAR", i64::try_from(cedar).unwrap_or(i64::MAX));
+        }
+        for scheme in input.iter().filter_map(|name| url::scheme(name)) {
+            let name = scheme.to_ascii_uppercase();
+            let before = Context::new(world).my(&counts).int(&name).unwrap_or(0);
+            counts.set(&name, before + 1);
+        }
+        counts
+    }
+
+    /// The task of one way. `scratch` is the scratch directory, `since` what was in it when the input was there.
+    pub fn task(&self, way: Way, scratch: &[u8], since: &Catalogue) -> TransferTask {
+        let (base, target) = match way.is_input() {
+            true => (self.iwd.clone(), scratch.into()),
+            false => (scratch.into(), self.iwd.clone()),
+        };
+        // Of what comes back at the end alone: checkpoints lie with the job's own files.
+        let own = self.output_directory.as_ref().filter(|_| matches!(way, Way::Output | Way::Failure));
+        let target = match own {
+            Some(own) if own.starts_with(b"/") => own.clone(),
+            Some(own) => BString::from([target.as_slice(), b"/", own.as_slice()].concat()),
+            None => target,
+        };
+        let back = !way.is_input();
+        // Checkpoints lie beside the job's own files under the names they have in the scratch directory.
+        let renames = matches!(way, Way::Output | Way::Failure);
+        let standard = self.standard.iter().zip(&self.asked);
+        let standard = standard.filter_map(|(name, asked)| Some((name.clone()?, asked.clone()?)));
+        TransferTask {
+            way,
+            list: self.list(way, since),
+            base,
+            target,
+            preserve: self.preserve,
+            except: if back {
+                NEVER_BACK.iter().map(|name| BString::from(*name)).collect()
+            } else {
+                Vec::new()
+            },
+            executable: self.executable.clone(),
+            remaps: if renames { self.remaps.rules().to_vec() } else { Vec::new() },
+            uploads: if renames { self.uploads.rules().to_vec() } else { Vec::new() },
+            most_remaps: MOST_REMAPS,
+            destination: self.destination.clone().filter(|_| way == Way::Output),
+            renamed: if way == Way::Output { standard.collect() } else { Vec::new() },
+            limit: None,
+            makes_directories: true,
+            makes_target: own.is_some(),
+            only_urls: false,
+            reader: None,
+            writer: None,
+            allowed: Vec::new(),
+        }
+    }
+
+    fn list(&self, way: Way, since: &Catalogue) -> List {
+        let also: Vec<BString> = self.manifest.iter().cloned().collect();
+        match (way, &self.output, &self.checkpoint) {
+            (Way::Input, _, _) => List::Named(self.input.clone()),
+            (Way::Failure, _, _) => List::Named(self.failure.clone()),
+            (Way::Checkpoint(_), _, Some(files)) => List::Named(files.clone()),
+            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Listed(names), _) => {
+                List::Named(names.iter().chain(&also).cloned().collect())
+            }
+            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Changed, _) => {
+                List::Changed { since: since.clone(), also }
+            }
+        }
+    }
+
+    /// Whether output of this way may go to URLs.
+    pub fn may_upload(&self, way: Way) -> bool {
+        match way {
+            Way::Input | Way::Checkpoint(_) | Way::Evicted => false,
+            Way::Output => self.destination.is_some() || self.uploads.has_url(),
+            Way::Failure => self.uploads.has_url(),
+        }
+    }
+}
+
+/// The names between commas.
+fn split(text: &[u8]) -> Vec<BString> {
+    list::split_by(text, b",").map(BString::from).collect()
+}
+
+struct Reader<'a> {
+    ad: &'a ClassAd,
+    world: &'a dyn Outside,
+}
+
+impl Reader<'_> {
+    /// Names of standard output and error in the scratch directory, none where they are streamed, and as the ad has them.
+    fn standard_files(&self) -> [[Option<BString>; 2]; 2] {
+        let file = |name: &str| self.string(name).filter(|file| *file != "/dev/null" && !file.is_empty());
+        let asked = [file("Out"), file("Err")];
+        let streams = |name: &str| Context::new(self.world).my(self.ad).boolean(name).unwrap_or(false);
+        let mut standard = [("StreamOut", 0, STDOUT), ("StreamErr", 1, STDERR)].map(|(stream, at, name)| {
+            asked[at].as_ref().filter(|_| !streams(stream)).map(|_| BString::from(name))
+        });
+        if asked[0] == asked[1] && standard[1].is_some() {
+            standard[1] = standard[0].clone();
+        }
+        [standard, asked]
+    }
+
+    fn string(&self, name: &str) -> Option<BString> {
+        Context::new(self.world).my(self.ad).string(name)
+    }
+
+    fn is_transferred(&self, domain: &[u8]) -> Result<bool, Mistake> {
+        const NAME: &str = "ShouldTransferFiles";
+        let Some(word) = self.string(NAME) else { return Ok(false) };
+        let is = |known: &str| caseless::eq(&word, known.as_bytes());
+        match () {
+            () if is("YES") || is("TRUE") => Ok(true),
+            () if is("NO") || is("FALSE") => Ok(false),
+            () if is("IF_NEEDED") || is("AUTOMATIC") => {
+                let own = self.string("FileSystemDomain");
+                Ok(!own.is_some_and(|own| caseless::eq(&own, domain)))
+            }
+            () => Err(Mistake::Word { attribute: NAME, word, words: "YES, NO or IF_NEEDED" }),
+        }
+    }
+
+    fn when(&self) -> Result<When, Mistake> {
+        const NAME: &str = "WhenToTransferOutput";
+        const WORDS: &str = "ON_EXIT, ON_EXIT_OR_EVICT, ON_SUCCESS or NEVER";
+        let word = self.string(NAME).ok_or(Mistake::Missing { attribute: NAME, words: WORDS })?;
+        let known = [
+            ("NONE", When::Never),
+            ("NEVER", When::Never),
+            ("ON_EXIT", When::OnExit),
+            ("ON_EXIT_OR_EVICT", When::OnExitOrEvict),
+            ("ON_SUCCESS", When::OnSuccess),
+        ];
+        let found = known.iter().find(|(known, _)| caseless::eq(&word, known.as_bytes()));
+        found.map(|(_, when)| *when).ok_or(Mistake::Word { attribute: NAME, word, words: WORDS })
+    }
+
+    fn input(&self, plugins: &[(BString, BString)], executable: Option<&BString>) -> Vec<BString> {
+        let mut names: Vec<BString> = plugins.iter().rev().map(|(path, _)| path.clone()).collect();
+        let lists = ["TransferInput", "PublicInputFiles"].into_iter().filter_map(|name| self.string(name));
+        names.extend(lists.flat_map(|text| split(&text)));
+        let single = ["In", "x509userproxy"].into_iter().filter_map(|name| self.string(name));
+        names.extend(single.filter(|file| *file != "/dev/null" && !file.is_empty()));
+        names.extend(executable.cloned());
+        // Nobody keeps common files here: each job has its own copy (`RemoteResource::modifyFileTransferObject`).
+        names.extend(self.string("CommonInputFiles").iter().flat_map(|text| split(text)));
+        let mut known = std::collections::BTreeSet::new();
+        names.retain(|name| known.insert(name.clone()));
+        names
+    }
+
+    /// Returns Cmd if it is transferred.
+    fn executable(&self) -> Option<BString> {
+        let transfers = Context::new(self.world).my(self.ad).boolean("TransferExecutable").unwrap_or(true);
+        self.string("Cmd").filter(|cmd| transfers && !cmd.is_empty())
+    }
+
+    fn manifest(&self) -> Option<BString> {
+        let context = || Context::new(self.world).my(self.ad);
+        let named = context().string("ManifestDir").filter(|name| !name.is_empty());
+        let wanted = named.is_some() || context().boolean("ManifestDesired").unwrap_or(false);
+        let usual = || match (context().int("ClusterId"), context().int("ProcId")) {
+            (Some(cluster), Some(proc)) => format!("{cluster}_{proc}_manifest").into(),
+            _ => BString::from("_condor_manifest"),
+        };
+        wanted.then(|| named.unwrap_or_else(usual))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::System;
+
+    fn read(text: &str) -> Result<Option<TransferRequest>, Mistake> {
+        let (ad, errors) = htc_classad::format::long::parse(text.as_bytes());
+        assert!(errors.is_empty());
+        TransferRequest::read(&ad, b"here", &System)
+    }
+
+    const YES: &str =
+        "ShouldTransferFiles = \"yes\"\nWhenToTransferOutput = \"ON_EXIT\"\nIwd = \"/j\"\nCmd = \"/bin/x\"\n";
+
+    #[test]
+    fn whether_files_go_at_all() {
+        assert_eq!(read("Cmd = \"x\"\n").unwrap(), None);
+        assert_eq!(read("ShouldTransferFiles = \"NO\"\n").unwrap(), None);
+        let needed = YES.replace("yes", "IF_NEEDED");
+        assert!(read(&needed).unwrap().is_some());
+        assert_eq!(read(&format!("{needed}FileSystemDomain = \"HERE\"\n")).unwrap(), None);
+        assert!(matches!(read(&YES.replace("yes", "perhaps")), Err(Mistake::Word { .. })));
+        assert!(matches!(read("ShouldTransferFiles = \"YES\"\n"), Err(Mistake::Missing { .. })));
+    }
+
+    #[test]
+    fn input_is_all_that_the_job_needs_and_each_once() {
+        let text = format!(
+            "{YES}TransferInput = \"a, with blank,d/,a\"\nIn = \"stdin\"\nTransferPlugins = \"p=q;r=s\"\nOut = \"out\"\n"
+        );
+        let request = read(&text).unwrap().unwrap();
+        assert_eq!(request.input, ["s", "q", "a", "with blank", "d/", "stdin", "/bin/x"]);
+        assert_eq!(request.executable, Some(("/bin/x".into(), "x".into())));
+        assert_eq!(request.standard, [Some(STDOUT.into()), None]);
+        assert_eq!(request.remaps.find(b"_condor_stdout", 9), Ok(Some("out".into())));
+    }
+
+    #[test]
+    fn common_files_are_input_and_all_input_is_counted_by_protocol() {
+        let text =
+            format!("{YES}TransferInput = \"a, x+dbl://h/b, DBL://h/c\"\nCommonInputFiles = \"common\"\n");
+        let request = read(&text).unwrap().unwrap();
+        assert_eq!(request.input, ["a", "x+dbl://h/b", "DBL://h/c", "/bin/x", "common"]);
+        let (ad, _) = htc_classad::format::long::parse(text.replace("yes", "no").as_bytes());
+        let counts = TransferRequest::input_counts(&ad, &System);
+        let count = |name: &str| Context::new(&System).my(&counts).int(name);
+        assert_eq!((count("CEDAR"), count("DBL"), counts.len()), (Some(3), Some(2), 2));
+    }
+
+    #[test]
+    fn output_is_what_is_listed_or_what_has_changed() {
+        let text = format!("{YES}Out = \"o\"\nErr = \"o\"\n");
+        let request = read(&text).unwrap().unwrap();
+        assert_eq!((request.output, &request.standard[1]), (Output::Changed, &request.standard[0]));
+        let request = read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck, a b\"\n"))
+            .unwrap()
+            .unwrap();
+        assert_eq!(request.output, Output::Listed(vec![STDOUT.into()]));
+        let task = request.task(Way::Checkpoint(0), b"/s", &Catalogue::new());
+        assert_eq!(task.list, List::Named(vec!["ck".into(), "a".into(), "b".into(), STDOUT.into()]));
+        assert!(task.remaps.is_empty());
+    }
+}

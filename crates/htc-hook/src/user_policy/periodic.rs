@@ -1,0 +1,336 @@
+//! Periodic expressions of a managed source and of the configuration, in the order in which they are looked at
+//! (`UserPolicy::AnalyzePolicy`, user_job_policy.cpp). Releases and vacates mean nothing to a router.
+
+use bstr::{BString, ByteSlice};
+
+use crate::Knobs;
+use htc_base::job::{HoldCode, JobStatus};
+use htc_base::text::{caseless, list};
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect, Expr};
+
+/// What has to be done with a job that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// It leaves its slot, and is run again.
+    Vacated {
+        /// Why.
+        reason: BString,
+        /// `VacateReasonCode`.
+        code: HoldCode,
+        /// `VacateReasonSubCode`.
+        subcode: i64,
+    },
+    /// It is held or removed.
+    Fired(Fired),
+}
+
+/// What has to be done with a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fired {
+    /// It is held.
+    Hold {
+        /// Why.
+        reason: BString,
+        /// `HoldReasonCode`.
+        code: HoldCode,
+        /// `HoldReasonSubCode`.
+        subcode: i64,
+    },
+    /// It is removed, and why.
+    Remove(BString),
+}
+
+/// The first policy that fires for a job that runs, if one does: those that send it back are looked at after the allowed
+/// durations and before all others. Their codes are not those of a hold (`ShadowUserPolicy::doAction`).
+pub fn while_running(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Running> {
+    let status = Context::new(world).my(job).int("JobStatus");
+    let runs = matches!(status, Some(JobStatus::RUNNING | JobStatus::SUSPENDED));
+    if runs && too_long(job, world).is_none() {
+        let why = fired(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), knobs, world);
+        if let Some(Why { reason, code, subcode }) = why {
+            let code = match code {
+                HoldCode::SystemPolicy => HoldCode::SystemPolicyVacate,
+                _ => HoldCode::JobPolicyVacate,
+            };
+            return Some(Running::Vacated { reason, code, subcode });
+        }
+    }
+    periodic(job, knobs, world).map(Running::Fired)
+}
+
+fn hold(reason: String, code: HoldCode) -> Option<Fired> {
+    Some(Fired::Hold { reason: reason.into(), code, subcode: 0 })
+}
+
+/// The hold of a job that has run longer than it may.
+fn too_long(job: &ClassAd, world: &dyn World) -> Option<Fired> {
+    let context = Context::new(world).my(job);
+    let now = world.now().epoch();
+    let born = context.int("ShadowBday")?;
+    if let Some(allowed) = context.int("AllowedJobDuration")
+        && now - born >= allowed
+    {
+        let text = format!("The job exceeded allowed job duration of {}", duration(allowed));
+        return hold(text, HoldCode::JobDurationExceeded);
+    }
+    let allowed = context.int("AllowedExecuteDuration")?;
+    let began = context.int("JobCurrentStartExecutingDate").filter(|began| *began >= born)?;
+    let began = context.int("TransferOutFinished").map_or(began, |moved| moved.max(began));
+    if now - began <= allowed {
+        return None;
+    }
+    let text = format!("The job exceeded allowed execute duration of {}", duration(allowed));
+    hold(text, HoldCode::JobExecuteExceeded)
+}
+
+/// The first policy that fires for a job, if one does; those that send it back are not looked at.
+pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Fired> {
+    let context = Context::new(world).my(job);
+    let now = world.now().epoch();
+    let Some(status) = context.int("JobStatus") else {
+        return hold("Unknown user policy expression".into(), HoldCode::Unspecified);
+    };
+    if status == JobStatus::REMOVED {
+        return None;
+    }
+    if (status == JobStatus::RUNNING || status == JobStatus::SUSPENDED)
+        && let Some(held) = too_long(job, world)
+    {
+        return Some(held);
+    }
+    let told = |value| {
+        let text = job.get("TimerRemove").map(|expr| expr.unparse_old()).unwrap_or_default();
+        sentence("job attribute", "TimerRemove", &text, value)
+    };
+    if job.contains("TimerRemove") {
+        match context.int("TimerRemove") {
+            None => return hold(told("UNDEFINED"), HoldCode::JobPolicyUndefined),
+            Some(at) if at >= 0 && at < now => return Some(Fired::Remove(told("TRUE").into())),
+            Some(_) => {}
+        }
+    }
+    if status != JobStatus::HELD
+        && status != JobStatus::COMPLETED
+        && let Some(why) = fired(job, "PeriodicHold", Some("SYSTEM_PERIODIC_HOLD"), knobs, world)
+    {
+        return Some(Fired::Hold { reason: why.reason, code: why.code, subcode: why.subcode });
+    }
+    let why = fired(job, "PeriodicRemove", Some("SYSTEM_PERIODIC_REMOVE"), knobs, world)?;
+    Some(Fired::Remove(why.reason))
+}
+
+/// Why a held job is released, if a policy wants that: not one that its user holds, nor one that was held as often as
+/// SYSTEM_MAX_RELEASES says.
+pub fn release(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
+    let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
+    let most =
+        knobs.get(b"SYSTEM_MAX_RELEASES").and_then(|text| text.to_str().ok()?.trim().parse::<i64>().ok());
+    if most.is_some_and(|most| most >= 0 && int("NumHolds") >= most) {
+        return None;
+    }
+    if int("HoldReasonCode") == i64::from(HoldCode::UserRequest as u16) {
+        return None;
+    }
+    fired(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), knobs, world)
+}
+
+/// Why a job that has ended is held, if OnExitHold is true.
+pub fn hold_at_exit(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
+    fired(job, "OnExitHold", None, knobs, world)
+}
+
+/// Whether a job that has ended leaves the queue: only an OnExitRemove of false or 0 keeps it; with its text.
+pub fn stays_at_exit(job: &ClassAd, world: &dyn World) -> Option<BString> {
+    let expr = job.get("OnExitRemove")?;
+    let value = Context::new(world).my(job).eval(&expr);
+    (value.truth() == Some(false))
+        .then(|| sentence("job attribute", "OnExitRemove", &expr.unparse_old(), "FALSE").into())
+}
+
+/// Why a policy fires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// The job's own reason, or the reference's sentence.
+    pub reason: BString,
+    /// Whose policy it is.
+    pub code: HoldCode,
+    /// `<Attribute>SubCode`.
+    pub subcode: i64,
+}
+
+/// The expression of the job, or those of the configuration, that is true.
+fn fired(
+    job: &ClassAd,
+    attribute: &str,
+    knob: Option<&str>,
+    knobs: &dyn Knobs,
+    world: &dyn World,
+) -> Option<Why> {
+    let context = Context::new(world).my(job);
+    let is_true = |expr: &Expr| context.eval(expr).truth() == Some(true);
+    if let Some(expr) = job.get(attribute).filter(is_true) {
+        let reason = context.string(format!("{attribute}Reason")).filter(|reason| !reason.is_empty());
+        let usual = || sentence("job attribute", attribute, &expr.unparse_old(), "TRUE").into();
+        let subcode = context.int(format!("{attribute}SubCode")).unwrap_or(0);
+        return Some(Why { reason: reason.unwrap_or_else(usual), code: HoldCode::JobPolicy, subcode });
+    }
+    let knob = knob?;
+    for name in names(knob, knobs) {
+        let Some(text) = knobs.get(name.as_bytes()) else { continue };
+        let Some(expr) = Expr::parse_with(&text, Dialect::of(world).old()).ok().filter(is_true) else {
+            continue;
+        };
+        let own = |ending: &str| {
+            let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
+            Some(context.eval(&Expr::parse_with(&text, Dialect::of(world).old()).ok()?))
+        };
+        let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
+        let usual = || sentence("system macro", knob, &expr.unparse_old(), "TRUE").into();
+        let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(usual);
+        let subcode = own("SUBCODE").and_then(|value| value.as_int()).unwrap_or(0);
+        return Some(Why { reason, code: HoldCode::SystemPolicy, subcode });
+    }
+    None
+}
+
+/// The policies of the configuration that are no expressions: the reference passes them over.
+pub fn unreadable(knobs: &dyn Knobs, world: &dyn World) -> Vec<String> {
+    let kinds = ["HOLD", "RELEASE", "REMOVE", "VACATE"].map(|kind| format!("SYSTEM_PERIODIC_{kind}"));
+    let all = kinds.iter().flat_map(|kind| names(kind, knobs));
+    let is_bad = |name: &String| {
+        let text = knobs.get(name.as_bytes()).unwrap_or_default();
+        !text.trim().is_empty() && Expr::parse_with(&text, Dialect::of(world).old()).is_err()
+    };
+    all.filter(is_bad).collect()
+}
+
+fn sentence(source: &str, name: &str, text: &[u8], value: &str) -> String {
+    format!("The {source} {name} expression '{}' evaluated to {value}", String::from_utf8_lossy(text))
+}
+
+/// The parameters of one kind: those of the list of names, then the one without a name.
+fn names(knob: &str, knobs: &dyn Knobs) -> Vec<String> {
+    let list = knobs.get(format!("{knob}_NAMES").as_bytes()).unwrap_or_default();
+    let tags = list::split(&list).filter(|tag| !caseless::eq(tag, b"NAMES"));
+    let named = tags.map(|tag| format!("{knob}_{}", String::from_utf8_lossy(tag)));
+    named.chain([knob.to_owned()]).collect()
+}
+
+/// Days, hours, minutes and seconds without what is zero in front (`format_time_short`).
+fn duration(seconds: i64) -> String {
+    let seconds = seconds.max(0);
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let text = format!("{days:3}+{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+    let short = text.trim_start_matches([' ', '0', '+']);
+    short.strip_prefix(':').unwrap_or(short).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_base::time::Now;
+    use htc_base::world::Frozen;
+    use htc_os::RealWorld;
+
+    fn at_1000(job: &str, knobs: &[(&str, &str)]) -> Option<Fired> {
+        let (ad, errors) = htc_classad::format::long::parse(job.as_bytes());
+        assert!(errors.is_empty());
+        let knobs = |name: &[u8]| {
+            knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
+        };
+        let real = RealWorld::new();
+        periodic(&ad, &knobs, &Frozen { world: &real, now: Now::at_epoch(1000) })
+    }
+
+    fn held(reason: &str, code: HoldCode, subcode: i64) -> Option<Fired> {
+        Some(Fired::Hold { reason: reason.into(), code, subcode })
+    }
+
+    #[test]
+    fn policies_fire_in_the_order_of_the_reference() {
+        let both = "JobStatus = 1\nPeriodicHold = JobStatus == 1\nPeriodicRemove = true\n";
+        let text = "The job attribute PeriodicHold expression 'JobStatus == 1' evaluated to TRUE";
+        assert_eq!(at_1000(both, &[]), held(text, HoldCode::JobPolicy, 0));
+        let own = format!("{both}PeriodicHoldReason = \"so\"\nPeriodicHoldSubCode = 7\n");
+        assert_eq!(at_1000(&own, &[]), held("so", HoldCode::JobPolicy, 7));
+        // A held job is not held again, but removed.
+        let removed = "The job attribute PeriodicRemove expression 'true' evaluated to TRUE";
+        assert_eq!(at_1000(&both.replace("= 1\n", "= 5\n"), &[]), Some(Fired::Remove(removed.into())));
+        let timer = format!("{both}TimerRemove = 999\n");
+        let text = "The job attribute TimerRemove expression '999' evaluated to TRUE";
+        assert_eq!(at_1000(&timer, &[]), Some(Fired::Remove(text.into())));
+        let text = "The job attribute TimerRemove expression 'Later' evaluated to UNDEFINED";
+        let undefined = format!("{both}TimerRemove = Later\n");
+        assert_eq!(at_1000(&undefined, &[]), held(text, HoldCode::JobPolicyUndefined, 0));
+        assert_eq!(at_1000(&both.replace("JobStatus = 1", "JobStatus = 3"), &[]), None);
+        assert_eq!(at_1000("JobStatus = 1\nPeriodicHold = Nothing\n", &[]), None);
+    }
+
+    #[test]
+    fn policies_of_the_configuration_fire_after_those_of_the_job() {
+        let knobs = [
+            ("SYSTEM_PERIODIC_HOLD_NAMES", "Big NAMES"),
+            ("SYSTEM_PERIODIC_HOLD_Big", "Size > 10"),
+            ("SYSTEM_PERIODIC_HOLD_Big_REASON", "strcat(\"size \", Size)"),
+            ("SYSTEM_PERIODIC_HOLD_Big_SUBCODE", "Size"),
+            ("SYSTEM_PERIODIC_HOLD", "Old"),
+            ("SYSTEM_PERIODIC_REMOVE", "Size > 5"),
+        ];
+        assert_eq!(
+            at_1000("JobStatus = 1\nSize = 11\n", &knobs),
+            held("size 11", HoldCode::SystemPolicy, 11)
+        );
+        let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Old' evaluated to TRUE";
+        let job = "JobStatus = 1\nSize = 6\nOld = 1\n";
+        assert_eq!(at_1000(job, &knobs), held(text, HoldCode::SystemPolicy, 0));
+        // Texts are those of the parsed expressions.
+        let knobs_of = |text| [("SYSTEM_PERIODIC_HOLD", text)];
+        let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Size =!= 5' evaluated to TRUE";
+        let held_for = at_1000("JobStatus = 1\nSize = 6\n", &knobs_of("Size   isnt 5"));
+        assert_eq!(held_for, held(text, HoldCode::SystemPolicy, 0));
+        let text = "The system macro SYSTEM_PERIODIC_REMOVE expression 'Size > 5' evaluated to TRUE";
+        assert_eq!(at_1000("JobStatus = 1\nSize = 6\n", &knobs), Some(Fired::Remove(text.into())));
+    }
+
+    #[test]
+    fn a_job_that_runs_is_sent_back_before_it_is_removed_or_held_but_not_before_its_time_is_up() {
+        let running = |job: &str, knobs: &[(&str, &str)]| {
+            let (ad, _) = htc_classad::format::long::parse(job.as_bytes());
+            let knobs = |name: &[u8]| {
+                knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
+            };
+            let real = RealWorld::new();
+            while_running(&ad, &knobs, &Frozen { world: &real, now: Now::at_epoch(1000) })
+        };
+        let job = "JobStatus = 2\nPeriodicHold = true\nTimerRemove = 5\n";
+        let own =
+            format!("{job}PeriodicVacate = true\nPeriodicVacateReason = \"so\"\nPeriodicVacateSubCode = 7\n");
+        let vacated =
+            |reason: &str, code, subcode| Some(Running::Vacated { reason: reason.into(), code, subcode });
+        assert_eq!(running(&own, &[]), vacated("so", HoldCode::JobPolicyVacate, 7));
+        let knobs = [("SYSTEM_PERIODIC_VACATE", "true"), ("SYSTEM_PERIODIC_VACATE_SUBCODE", "9")];
+        let text = "The system macro SYSTEM_PERIODIC_VACATE expression 'true' evaluated to TRUE";
+        assert_eq!(running(job, &knobs), vacated(text, HoldCode::SystemPolicyVacate, 9));
+        let late = format!("{own}ShadowBday = 1\nAllowedJobDuration = 9\n");
+        let text = "The job exceeded allowed job duration of 00:09";
+        assert_eq!(running(&late, &[]), held(text, HoldCode::JobDurationExceeded, 0).map(Running::Fired));
+        // What does not run cannot be sent back.
+        let idle = own.replace("JobStatus = 2", "JobStatus = 1");
+        assert!(matches!(running(&idle, &[]), Some(Running::Fired(Fired::Remove(_)))));
+    }
+
+    #[test]
+    fn jobs_that_run_too_long_are_held() {
+        let job = "JobStatus = 2\nShadowBday = 100\nAllowedJobDuration = 900\n";
+        let text = "The job exceeded allowed job duration of 15:00";
+        assert_eq!(at_1000(job, &[]), held(text, HoldCode::JobDurationExceeded, 0));
+        assert_eq!(at_1000(&job.replace("= 900", "= 901"), &[]), None);
+        let job =
+            "JobStatus = 2\nShadowBday = 0\nJobCurrentStartExecutingDate = 0\nAllowedExecuteDuration = 9\n";
+        let text = "The job exceeded allowed execute duration of 00:09";
+        assert_eq!(at_1000(job, &[]), held(text, HoldCode::JobExecuteExceeded, 0));
+        assert_eq!(duration(90_061), "1+01:01:01");
+        assert_eq!(duration(3_661), "1:01:01");
+    }
+}

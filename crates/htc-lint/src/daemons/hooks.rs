@@ -1,0 +1,108 @@
+//! Keywords without hooks, and paths of hooks that the daemons refuse.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::scope::Scope;
+use crate::config::Subject;
+use htc_base::text::{bare_name, caseless};
+use htc_config::Config;
+use htc_config::finding::Finding;
+use htc_config::macro_set::Entry;
+use htc_hook::{HookType, path_check};
+
+/// The keywords for which any knob of a hook is set.
+pub fn keywords(config: &Config) -> Vec<BString> {
+    let mut found: Vec<BString> = Vec::new();
+    for entry in config.set.entries().filter(|entry| !entry.raw().is_empty()) {
+        let name = bare_name(&entry.name);
+        let hook = HookType::TABLE.iter().find_map(|hook| {
+            let end = format!("_HOOK_{hook}");
+            let split = name.len().checked_sub(end.len()).filter(|&at| at > 0)?;
+            caseless::eq(&name[split..], end.as_bytes()).then(|| BString::from(&name[..split]))
+        });
+        if let Some(keyword) = hook
+            && !found.iter().any(|known| caseless::eq(known, &keyword))
+        {
+            found.push(keyword);
+        }
+    }
+    found
+}
+
+/// Knobs that name a keyword, and the types of hooks that their reader calls.
+fn keyword_knob(name: &[u8]) -> bool {
+    let name = bare_name(name);
+    caseless::ends_with(name, b"_JOB_HOOK_KEYWORD") || caseless::eq(name, b"JOB_ROUTER_HOOK_KEYWORD")
+}
+
+/// Keywords without hooks, and paths that the daemons refuse.
+pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Finding>) {
+    let with_hooks = keywords(subject.config);
+    for entry in subject.written().filter(|entry| keyword_knob(&entry.name)) {
+        let Ok(keyword) = subject.view.expand_raw(&entry.name, entry.raw()) else {
+            continue;
+        };
+        let keyword = BString::from(keyword.trim());
+        if keyword.is_empty() || with_hooks.iter().any(|known| caseless::eq(known, &keyword)) {
+            continue;
+        }
+        let near = htc_base::text::similar::nearest(&keyword, with_hooks.iter().map(|known| &known[..]));
+        findings.push(subject.finding(
+            "keyword-without-hooks",
+            &entry.current,
+            Some((0, entry.raw().len())),
+            format!("no hook at all is configured for keyword '{keyword}'"),
+            Some(match near {
+                Some(near) => format!("did you mean {}?", BStr::new(near)),
+                None => format!("set {keyword}_HOOK_<TYPE> to the path of a hook"),
+            }),
+        ));
+    }
+    for entry in subject.written() {
+        let name = bare_name(&entry.name);
+        let is_hook = HookType::TABLE.iter().any(|hook| {
+            let end = format!("_HOOK_{hook}");
+            name.len() > end.len() && caseless::ends_with(name, end.as_bytes())
+        });
+        // Such names are told as wrong already.
+        if !is_hook || caseless::contains(name, b"_JOB_HOOK_") {
+            continue;
+        }
+        hook_path(subject, entry, scope, findings);
+    }
+}
+
+fn hook_path(subject: &Subject<'_>, entry: &Entry, scope: Scope, findings: &mut Vec<Finding>) {
+    let Ok(path) = subject.view.expand_raw(&entry.name, entry.raw()) else {
+        return;
+    };
+    let whole = Some((0, entry.raw().len()));
+    if path.is_empty() {
+        return;
+    }
+    // What does not stand here may stand there; what stands here is looked at, blanks in its path or not.
+    let file = Path::new(OsStr::from_bytes(&path));
+    if scope.elsewhere && !(file.is_absolute() && subject.world.stat(file).is_ok()) {
+        // The files are for another machine; only what is wrong everywhere is told.
+        let words: Vec<&[u8]> = path.fields().collect();
+        if words.len() > 1 && words.first().is_some_and(|word| word.starts_with(b"/")) {
+            findings.push(subject.finding(
+                "hook-path",
+                &entry.current,
+                whole,
+                format!(
+                    "the whole value '{path}' is taken as the path of the hook: arguments cannot stand in it"
+                ),
+                "let the hook be a script that calls another with arguments".to_owned(),
+            ));
+        }
+        return;
+    }
+    if let Err(refusal) = path_check::check(subject.world, &path) {
+        findings.push(subject.finding("hook-refused", &entry.current, whole, refusal.to_string(), None));
+    }
+}

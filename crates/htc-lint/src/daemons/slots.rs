@@ -1,0 +1,132 @@
+//! The shares of slot types.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::Subject;
+use htc_base::quirks::Quirks;
+use htc_base::text::{bare_name, caseless, list, similar};
+use htc_config::finding::Finding;
+use htc_config::macro_set::Entry;
+use htc_slot::{Share, ShareErrorKind, Shares};
+
+pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let tags = tags(subject);
+    for entry in subject.written() {
+        if let Some(id) = type_id(&entry.name) {
+            shares(subject, entry, id, &tags, findings);
+        }
+        quoted_ids(subject, entry, findings);
+    }
+}
+
+/// Ids of a resource between quotes, which are a part of them (`parse_user_resource_config`, ResAttributes.cpp).
+fn quoted_ids(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    let name = bare_name(&entry.name);
+    let is_named = |start: &[u8]| caseless::starts_with(name, start);
+    let is_list = is_named(b"OFFLINE_MACHINE_RESOURCE_")
+        || is_named(b"MACHINE_RESOURCE_")
+            && !is_named(b"MACHINE_RESOURCE_INVENTORY_")
+            && !caseless::eq(name, b"MACHINE_RESOURCE_NAMES");
+    let raw = &entry.current.raw;
+    if !is_list || !raw.trim().starts_with(b"\"") || raw.contains(&b'\n') {
+        return;
+    }
+    let first = list::split(raw).next().unwrap_or_default();
+    let message =
+        format!("{}: the quotes are a part of the names: the first is {}", entry.name, first.as_bstr());
+    let fix = "write names without quotes, with commas or blanks between them";
+    findings.push(subject.finding("resource-names", &entry.current, None, message, Some(fix.to_owned())));
+}
+
+/// The number in `SLOT_TYPE_<n>`.
+fn type_id(name: &[u8]) -> Option<u32> {
+    let name = bare_name(name);
+    let start = b"SLOT_TYPE_";
+    let digits = name.get(start.len()..).filter(|_| caseless::starts_with(name, start))?;
+    digits.iter().all(u8::is_ascii_digit).then(|| digits.to_str().ok()?.parse().ok()).flatten()
+}
+
+/// The resources that the configuration gives the machine. GPUs are looked for on every machine.
+fn tags(subject: &Subject<'_>) -> Vec<String> {
+    let starts = [&b"MACHINE_RESOURCE_INVENTORY_"[..], b"MACHINE_RESOURCE_"];
+    let named = subject.config.set.entries().filter_map(|entry| {
+        let start = starts.iter().find(|start| caseless::starts_with(&entry.name, start))?;
+        Some(entry.name[start.len()..].to_str_lossy().into_owned())
+    });
+    named.chain(["GPUs".to_owned()]).collect()
+}
+
+fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findings: &mut Vec<Finding>) {
+    let raw = &entry.current.raw;
+    let Ok(value) = subject.view.expand_raw(&entry.name, raw) else {
+        return;
+    };
+    subject.view.take_messages();
+    let Ok(text) = std::str::from_utf8(&value) else {
+        return;
+    };
+    let whole = (0, raw.len());
+    let part = |span: &std::ops::Range<usize>| if *raw == *value { (span.start, span.end) } else { whole };
+    let mut tell = |part: (usize, usize), message: String, fix: Option<String>| {
+        findings.push(subject.finding("slot-type", &entry.current, Some(part), message, fix));
+    };
+    for (span, name) in Shares::ignored(text, tags) {
+        let message = format!("the machine has no resource {name}: this share is ignored");
+        tell(part(&span), message, Some(resource_meant(&name, tags)));
+    }
+    let is_own_disk = |name: &BStr| {
+        let upper = name.to_ascii_uppercase();
+        upper.starts_with(b"SLOT") && upper.ends_with(b"_EXECUTE")
+    };
+    let has_own_disks = subject.view.names().any(is_own_disk);
+    let count = subject.view.int(&format!("NUM_SLOTS_TYPE_{id}")).ok().flatten();
+    let count = count.map_or(1, |setting| setting.value).max(1);
+    for span in Shares::items(text) {
+        // One item by itself; only the line end separates items in a list that has one.
+        let (item, place) = (format!("{}\n", &text[span.clone()]), part(&span));
+        match Shares::parse(&item, tags, Quirks::None) {
+            Err(error) => {
+                let fix = match &error.kind {
+                    ShareErrorKind::Unknown(name) => Some(resource_meant(name, tags)),
+                    _ => None,
+                };
+                tell(place, format!("{}: {error}; no slot of the type is made", entry.name), fix);
+            }
+            Ok(shares) => {
+                let Some((what, percent)) = too_much(&shares, count, has_own_disks) else {
+                    continue;
+                };
+                let times = if count > 1 { format!(" for {count} slots") } else { String::new() };
+                let message = format!(
+                    "{}: {percent:.0}% of the machine's {what}{times} is more than there is",
+                    entry.name
+                );
+                tell(place, message, Some("shares of all slots together are at most 100%".to_owned()));
+            }
+        }
+    }
+}
+
+/// The resource of which the slots of a type take more than everything, and how much.
+fn too_much(shares: &Shares, count: i64, has_own_disks: bool) -> Option<(BString, f64)> {
+    let named =
+        [("cpus", shares.cpus), ("memory", shares.memory), ("swap", shares.swap), ("disk", shares.disk)];
+    let custom = shares.custom.iter().map(|custom| (custom.tag.as_str(), custom.share));
+    // Each partition of SLOT<N>_EXECUTE is shared out by itself.
+    let named = named.into_iter().filter(|(what, _)| !(has_own_disks && *what == "disk"));
+    named.chain(custom).find_map(|(what, share)| match share {
+        // `33.4%` for three is rounded down, not refused.
+        Share::Fraction(part) if part * count as f64 > 1.005 => {
+            Some((what.into(), part * count as f64 * 100.0))
+        }
+        _ => None,
+    })
+}
+
+fn resource_meant(name: &str, tags: &[String]) -> String {
+    let known = ["cpus", "memory", "ram", "disk", "swap"].into_iter().chain(tags.iter().map(String::as_str));
+    match similar::nearest(name, known) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("define it as MACHINE_RESOURCE_{name}, or remove it"),
+    }
+}

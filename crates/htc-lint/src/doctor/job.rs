@@ -1,0 +1,88 @@
+//! A job of `/bin/true`, rehearsed as a starter would run it with this configuration: what keeps it from starting keeps all jobs.
+
+use bstr::BString;
+
+use super::check::Check;
+use htc_base::process::Identity;
+use htc_base::quirks::Quirks;
+use htc_base::world::World;
+use htc_classad::ClassAd;
+use htc_config::{CommandPolicy, Config, Who};
+use htc_os::identity;
+use htc_runner::hook_environment::{ConfigChoice, DaemonEnvironment};
+use htc_runner::starter::{Request, Script, plan, rehearse};
+use htc_starter::Overrides;
+use htc_starter::not_done::With;
+
+/// Whether a job would start. `account` is that of HTCondor's daemons, where there is one beside the caller's: as root an account
+/// is needed that is not root.
+pub fn rehearsed(
+    choice: &ConfigChoice,
+    world: &dyn World,
+    account: Option<&Identity>,
+    quirks: Quirks,
+) -> Option<Check> {
+    let who = Who { subsystem: "STARTER".into(), local_name: "".into() };
+    let (config, _) = Config::load(world, &who, &choice.load_options(CommandPolicy::BOUNDED)).ok()?;
+    let view = config.view(world);
+    let uid = account.map_or_else(identity::effective_uid, |identity| identity.uid);
+    let owner = identity::by_uid(uid)?.name.to_string();
+    let request = Request {
+        world,
+        quirks,
+        environment: DaemonEnvironment::of_program(world, choice),
+        ad: job(&owner),
+        machine: None,
+        overrides: Overrides::default(),
+        with: With::Nobody,
+        helper: ("/proc/self/exe".into(), vec![BString::from("htc-starter-run")]),
+        spool: None,
+        log: None,
+        shell: None,
+        slot: "slot1".into(),
+        event_slot: None,
+        output_ad: None,
+        update_ad: None,
+        hook_timeout: None,
+        timeout: None,
+        orphan_grace: None,
+        private: None,
+        fallback_execute: std::env::temp_dir(),
+        skew_us: 0,
+    };
+    let planned = match plan(request, &view) {
+        Ok(planned) => planned,
+        Err(error) => return Some(Check::fails("jobs", error.told(), "correct it")),
+    };
+    let rehearsed = rehearse(planned.machine, &planned.job, &Script::default(), world);
+    let story = rehearsed.story;
+    let missing = || story.missing.first().map(|program| format!("there is no '{program}' on this machine"));
+    let why = story.refused.map(|refused| refused.reason).or_else(missing);
+    Some(match why {
+        Some(why) => {
+            let found = format!("a job of {owner}'s is not started: {why}");
+            Check::fails("jobs", found, "correct what it names; htc-starter-run --dry-run tells more")
+        }
+        None => Check::good("jobs", format!("a job of {owner}'s would start")),
+    })
+}
+
+/// It brings the image that SINGULARITY_JOB may want of it, so that only the configuration is to blame.
+fn job(owner: &str) -> ClassAd {
+    let mut ad = ClassAd::new();
+    for (name, value) in [
+        ("Cmd", "/bin/true"),
+        ("Iwd", "/"),
+        ("Owner", owner),
+        ("User", &format!("{owner}@doctor")),
+        ("SingularityImage", "/doctor.sif"),
+    ] {
+        ad.set(name, value);
+    }
+    for name in ["ClusterId", "RequestCpus", "RequestMemory", "RequestDisk"] {
+        ad.set(name, 1_i64);
+    }
+    ad.set("ProcId", 0_i64);
+    ad.set("JobUniverse", 5_i64);
+    ad
+}

@@ -1,0 +1,424 @@
+//! Mistakes with macros: read but never defined, defined but never read, and texts that only look like references.
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::transforms::finding::{Finding, Severity};
+use htc_base::text::caseless;
+use htc_base::text::similar::nearest;
+use htc_classad::{AttrName, Dialect, Expr};
+use htc_config::MacroSource;
+use htc_config::reference::{Function, next_reference};
+use htc_transform::Line;
+use htc_transform::PLATFORM;
+use htc_transform::Transform;
+use htc_transform::{Append, Directive, Statement, statement};
+use htc_transform::{Attribute, Keyword};
+
+/// A name and where it stands.
+struct Named {
+    name: BString,
+    line: Line,
+    at: (usize, usize),
+    /// Number of the statement, for what comes before what.
+    order: usize,
+    has_default: bool,
+    plain: bool,
+    /// A definition that is certainly executed and takes no account of an earlier one.
+    replaces: bool,
+}
+
+impl Named {
+    /// A warning that points at it.
+    fn warning(&self, rule: &'static str, message: String, fix: String) -> Finding {
+        warning(rule, (&self.line, self.at), message, fix)
+    }
+}
+
+fn warning(rule: &'static str, (line, at): (&Line, (usize, usize)), message: String, fix: String) -> Finding {
+    let line = line.clone();
+    Finding { rule, severity: Severity::Warning, line, at, message, fix, inside_if: false }
+}
+
+/// All macros of a transform.
+#[derive(Default)]
+pub(super) struct Uses {
+    /// How expressions are read.
+    dialect: Dialect,
+    defined: Vec<Named>,
+    read: Vec<Named>,
+    odd: Vec<Finding>,
+    /// Names that an `if defined` asks for.
+    asked: FxHashSet<AttrName>,
+    /// Attributes that were set to expressions which are no literals, and where.
+    expressions: FxHashMap<AttrName, u32>,
+    includes: bool,
+}
+
+/// How many doubtful references are told of one transform.
+const MOST_ODD: usize = 100;
+
+impl Uses {
+    pub(super) fn collect(transform: &Transform, dialect: Dialect) -> Self {
+        let mut uses = Uses { dialect, ..Uses::default() };
+        let mut block: Option<BString> = None;
+        let mut depth: usize = 0;
+        if let Some(iteration) = &transform.envelope.iteration {
+            uses.iteration(&iteration.line, &iteration.arguments);
+        }
+        for (order, (line, statement)) in transform.statements().enumerate() {
+            if let Some(tag) = &block {
+                if statement::ends_block(&line.text, tag) {
+                    block = None;
+                } else {
+                    uses.scan(line, 0, None);
+                }
+                continue;
+            }
+            match &statement {
+                Statement::Assign(assignment) => {
+                    let at = (0, assignment.name.len());
+                    let replaces = depth == 0 && !matches!(assignment.append, Append::With(..));
+                    uses.define(&assignment.name, line, at, (order, replaces));
+                    uses.scan_to(line, (0, assignment.name.len()), Some(order));
+                    if assignment.append == Append::Block {
+                        block = Some(assignment.value.clone());
+                    } else {
+                        uses.scan(line, assignment.value_at, None);
+                    }
+                }
+                Statement::Command(Ok(command)) => {
+                    if let (Keyword::EvalMacro, Some(Attribute::Name { name, .. })) =
+                        (command.keyword, &command.attribute)
+                    {
+                        let at = (command.attribute_at, command.attribute_at + name.len());
+                        uses.define(name, line, at, (order, depth == 0));
+                    }
+                    uses.scan(line, command.value_at, Some(order));
+                    if let Some(Attribute::Name { name, .. }) = &command.attribute {
+                        uses.expression(command.keyword, name, &command.value, line.number);
+                    }
+                }
+                Statement::Condition => {
+                    let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
+                    match htc_transform::iterate::words(text).next().unwrap_or_default() {
+                        word if word.eq_ignore_ascii_case(b"if") => depth += 1,
+                        word if word.eq_ignore_ascii_case(b"endif") => depth = depth.saturating_sub(1),
+                        _ => {}
+                    }
+                    uses.condition(&line.text);
+                    uses.scan(line, 0, Some(order));
+                }
+                Statement::Directive(directive) => {
+                    uses.includes |= matches!(directive, Directive::Include { .. });
+                    uses.scan(line, 0, Some(order));
+                }
+                _ => {}
+            }
+        }
+        uses
+    }
+
+    /// What an attribute is set to, where that is known.
+    fn expression(&mut self, keyword: Keyword, name: &[u8], value: &[u8], line: u32) {
+        let literal = match keyword {
+            Keyword::Set if !value.contains(&b'$') => {
+                Expr::parse_with(value, self.dialect.old()).is_ok_and(|expr| expr.as_literal().is_some())
+            }
+            Keyword::Set | Keyword::EvalSet | Keyword::Delete | Keyword::Rename => true,
+            _ => return,
+        };
+        if literal {
+            self.expressions.remove(&AttrName::from(name));
+        } else {
+            self.expressions.insert(name.into(), line);
+        }
+    }
+
+    fn define(&mut self, name: &[u8], line: &Line, at: (usize, usize), (order, replaces): (usize, bool)) {
+        let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
+        let (name, line) = (own.into(), line.clone());
+        self.defined.push(Named { name, line, at, order, has_default: false, plain: true, replaces });
+    }
+
+    /// Variables of TRANSFORM count as defined before everything.
+    fn iteration(&mut self, line: &Line, arguments: &[u8]) {
+        if let Ok(parsed) = htc_transform::iterate::parse(arguments, |_| Some(1)) {
+            for name in parsed.variables {
+                self.asked.insert(name[..].into());
+                let line = line.clone();
+                self.defined.push(Named {
+                    name,
+                    line,
+                    at: (0, 0),
+                    order: 0,
+                    has_default: true,
+                    plain: true,
+                    replaces: false,
+                });
+            }
+        }
+    }
+
+    fn condition(&mut self, text: &[u8]) {
+        let mut words =
+            htc_transform::iterate::words(text).skip_while(|word| !word.eq_ignore_ascii_case(b"defined"));
+        if let (Some(_), Some(name)) = (words.next(), words.next()) {
+            self.asked.insert(name.into());
+        }
+    }
+
+    fn scan(&mut self, line: &Line, from: usize, order: Option<usize>) {
+        self.scan_to(line, (from, line.text.len()), order);
+    }
+
+    /// Finds the references of a text. `order` is the line's if they are looked up when it is reached, not when a macro is used.
+    fn scan_to(&mut self, line: &Line, (from, to): (usize, usize), order: Option<usize>) {
+        let text = &line.text[..to];
+        let mut at = from;
+        // The first of equal references stands for all: a line may hold a million.
+        let mut seen: FxHashSet<(AttrName, bool)> = FxHashSet::default();
+        while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
+            let place = (found.dollar, found.end);
+            let body = found.body(text);
+            let (name, default) = match found.function {
+                Function::Env | Function::Eval => {
+                    at = found.body;
+                    self.function(line, found.function, body, place);
+                    continue;
+                }
+                Function::Plain => found.name_and_default(text),
+                _ => {
+                    self.function(line, found.function, body, place);
+                    (body.split(|&b| b == b',').next().unwrap_or_default(), None)
+                }
+            };
+            let plain = found.function == Function::Plain;
+            let has_default = default.is_some_and(|default| !default.is_empty());
+            let order = order.unwrap_or(usize::MAX);
+            let name = BString::from(name.trim());
+            if seen.insert((name[..].into(), has_default)) {
+                let line = line.clone();
+                self.read.push(Named { name, line, at: place, order, has_default, plain, replaces: false });
+            }
+            at = if plain { found.dollar + 2 } else { found.end };
+        }
+        self.not_references(line, from, to);
+    }
+
+    /// `$(` that is no reference, although it looks like one.
+    fn not_references(&mut self, line: &Line, from: usize, to: usize) {
+        let text = &line.text[..to];
+        let mut at = from;
+        while let Some(dollar) = text.get(at..).and_then(|rest| rest.find(b"$(")).map(|offset| at + offset)
+            && self.odd.len() < MOST_ODD
+        {
+            at = dollar + 2;
+            if dollar > 0 && text[dollar - 1] == b'$' {
+                continue;
+            }
+            let mut seen = None;
+            let real =
+                next_reference(text, dollar, &mut seen, |_, _| true).is_some_and(|r| r.dollar == dollar);
+            if real {
+                continue;
+            }
+            let Some(close) = memchr::memchr(b')', &text[dollar..]).map(|offset| dollar + offset + 1) else {
+                let message = "no ')' follows, this stays in the text as it is";
+                self.odd("reference", (line, (dollar, to)), message, "close it with ')'".into());
+                continue;
+            };
+            let body = &text[dollar + 2..close - 1];
+            let (message, fix) = if body.iter().any(|&b| b == b' ' || b == b'\t') && !body.contains(&b':') {
+                (
+                    "blanks inside make this no reference, it stays in the text",
+                    format!("write $({})", body.trim().as_bstr()),
+                )
+            } else if body.contains(&b':') {
+                (
+                    "the default holds a character that is not allowed there, this is no reference and stays in the text",
+                    "only letters, digits, '_', '.', '/', '$', ',', '\\', ':' and blanks may stand in a default; put it into a macro of its own".into(),
+                )
+            } else {
+                (
+                    "a character in the name makes this no reference, it stays in the text",
+                    "use letters, digits, '_', '.' and '/'".into(),
+                )
+            };
+            self.odd("reference", (line, (dollar, close)), message, fix);
+        }
+    }
+
+    fn function(&mut self, line: &Line, function: Function, body: &[u8], at: (usize, usize)) {
+        if body.contains(&b'(') {
+            let message = "the body of a function ends at the first ')', this is cut short";
+            let fix = "put the inner text into a macro of its own and name that macro here";
+            self.odd("function-body", (line, at), message, fix.into());
+        } else if matches!(function, Function::Int | Function::Real | Function::String)
+            && caseless::starts_with(body.trim(), b"MY.")
+        {
+            let name = body.split(|b| b",:".contains(b)).next().unwrap_or_default().trim().as_bstr();
+            // What an ad brings along is mostly a plain number or text.
+            if let Some(set) = self.expressions.get(&AttrName::from(&name[3..])) {
+                let message = format!("line {set} sets {name} to an expression, which is not evaluated here");
+                let fix = format!("use $EVAL({name}), or EVALMACRO before");
+                self.odd("function-ad", (line, at), &message, fix);
+            }
+        }
+    }
+
+    fn odd(&mut self, rule: &'static str, place: (&Line, (usize, usize)), message: &str, fix: String) {
+        self.odd.push(warning(rule, place, message.to_owned(), fix));
+    }
+
+    /// What is wrong.
+    pub(super) fn findings(mut self, knobs: Option<&dyn MacroSource>) -> Vec<Finding> {
+        let mut findings = std::mem::take(&mut self.odd);
+        let mut by_name: FxHashMap<AttrName, Vec<&Named>> = FxHashMap::default();
+        for defined in &self.defined {
+            by_name.entry(defined.name[..].into()).or_default().push(defined);
+        }
+        findings.extend(self.undefined(&by_name, knobs));
+        // A name that is put together is read by nobody knows whom.
+        let indirect =
+            self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
+        if !indirect {
+            findings.extend(self.dead(&by_name));
+            findings.extend(self.unused());
+        }
+        findings
+    }
+
+    fn is_asked(&self, name: &[u8]) -> bool {
+        self.asked.contains(&AttrName::from(name))
+    }
+
+    /// Names that are read before they have a value.
+    fn undefined(
+        &self,
+        by_name: &FxHashMap<AttrName, Vec<&Named>>,
+        knobs: Option<&dyn MacroSource>,
+    ) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for read in self.read.iter().filter(|read| read.plain && !read.has_default && !self.includes) {
+            let name = &read.name;
+            if name.is_empty() || known(name) || self.is_asked(name) || name.contains(&b'$') {
+                continue;
+            }
+            let all = by_name.get(&AttrName::from(&name[..])).map_or(&[][..], Vec::as_slice);
+            if all.iter().any(|defined| defined.order < read.order)
+                || knobs.is_some_and(|knobs| knobs.raw(name).is_some())
+            {
+                continue;
+            }
+            let (message, fix) = match all.first() {
+                Some(later) => (
+                    format!("{name} is empty here, it gets its value on line {} only", later.line.number),
+                    "move the assignment up".to_owned(),
+                ),
+                None => {
+                    let near = nearest(name, by_name.keys().take(MOST_ODD).map(|name| name.as_bytes()));
+                    let fix = match near.map(<[u8]>::as_bstr) {
+                        Some(near) => format!("did you mean $({near})?"),
+                        None => format!(
+                            "define it, give a default with $({name}:text), or write $(MY.{name}) for the ad's attribute"
+                        ),
+                    };
+                    (format!("{name} is never defined, this expands to nothing"), fix)
+                }
+            };
+            findings.push(read.warning("undefined", message, fix));
+        }
+        findings
+    }
+
+    /// Assignments whose value is replaced before anybody reads it.
+    fn dead(&self, by_name: &FxHashMap<AttrName, Vec<&Named>>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        // When each name is read, in order; what a macro's text reads is read nobody knows when.
+        let mut orders: FxHashMap<AttrName, Vec<usize>> = FxHashMap::default();
+        for read in &self.read {
+            orders.entry(own_name(&read.name)).or_default().push(read.order);
+        }
+        orders.values_mut().for_each(|orders| orders.sort_unstable());
+        for all in by_name.values() {
+            for (before, after) in all.iter().zip(all.iter().skip(1)) {
+                let name = &before.name;
+                let dead = before.replaces && after.replaces && before.order < after.order;
+                let read = orders.get(&AttrName::from(&name[..])).is_some_and(|orders| {
+                    let next = orders.partition_point(|&order| order < before.order);
+                    orders.last() == Some(&usize::MAX)
+                        || orders.get(next).is_some_and(|&order| order <= after.order)
+                });
+                if !dead || read || self.is_asked(name) || name.contains(&b'$') {
+                    continue;
+                }
+                let number = after.line.number;
+                let message = format!(
+                    "dead statement: {name} is given another value on line {number} before it is read"
+                );
+                findings.push(before.warning("dead", message, "remove one of the two".to_owned()));
+            }
+        }
+        findings
+    }
+
+    /// Names that nobody reads.
+    fn unused(&self) -> Vec<Finding> {
+        let read: FxHashSet<AttrName> = self.read.iter().map(|read| own_name(&read.name)).collect();
+        let is_meant = |name: &[u8]| {
+            name.contains(&b'$') || name.contains(&b'.') || matches!(name.first(), Some(b'+' | b'-'))
+        };
+        let is_read = |name: &[u8]| self.is_asked(name) || read.contains(&AttrName::from(name));
+        let mut findings = Vec::new();
+        for defined in &self.defined {
+            let name = &defined.name;
+            if is_meant(name) || is_read(name) || is_route_knob(name) || Keyword::parse(name).is_some() {
+                continue;
+            }
+            let message = format!("{name} is set and never read");
+            let fix = format!("remove it, or write 'SET {name} ...' if an attribute was meant");
+            findings.push(defined.warning("unused", message, fix));
+        }
+        findings
+    }
+}
+
+/// A name without the prefix that a transform may put before its own.
+fn own_name(name: &[u8]) -> AttrName {
+    AttrName::from(if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name })
+}
+
+/// Names that need no definition.
+fn known(name: &[u8]) -> bool {
+    let built_in = ["IsLinux", "IsWindows", "Iterating", "IsClusterAd", "LateMaterialization"];
+    let turning = ["Step", "Row", "ItemIndex", "XFormId", "RulesFile", "DOLLAR"];
+    let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+    is(&built_in) || is(&turning) || is(&PLATFORM) || caseless::starts_with(name, b"MY.")
+}
+
+/// Macros that the job router reads from a route itself.
+fn is_route_knob(name: &[u8]) -> bool {
+    const KNOBS: [&str; 16] = [
+        "GridResource",
+        "MaxJobs",
+        "MaxIdleJobs",
+        "FailureRateThreshold",
+        "JobFailureTest",
+        "JobShouldBeSandboxed",
+        "EditJobInPlace",
+        "OverrideRoutingEntry",
+        "UseSharedX509UserProxy",
+        "SharedX509UserProxy",
+        "TargetUniverse",
+        "SendIDTokens",
+        "Name",
+        "Requirements",
+        "Universe",
+        "UserSchedd",
+    ];
+    // A rules file may define whole transforms for -jobtransforms and -jobroute.
+    const TRANSFORMS: [&[u8]; 2] = [b"JOB_TRANSFORM_", b"JOB_ROUTER_"];
+    KNOBS.iter().any(|knob| name.eq_ignore_ascii_case(knob.as_bytes()))
+        || TRANSFORMS.iter().any(|prefix| caseless::starts_with(name, prefix))
+}

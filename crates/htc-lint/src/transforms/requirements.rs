@@ -1,0 +1,282 @@
+//! Mistakes in REQUIREMENTS: conditions that can never be true, names that are not there, lines that do not count.
+
+use bstr::{BString, ByteSlice};
+
+use crate::transforms::finding::{Lint, Runner};
+use htc_base::job::Universe;
+use htc_base::text::caseless;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
+use htc_transform::Line;
+use htc_transform::Transform;
+use htc_transform::pattern;
+use htc_transform::scope_use::find_scope;
+
+impl Lint<'_> {
+    pub(super) fn requirements(&mut self, transform: &Transform) {
+        self.superseded(transform);
+        let Some(requirements) = &transform.envelope.requirements else { return };
+        let (line, at) = (&requirements.line, requirements.at);
+        let end = at + requirements.text.len();
+        self.traps(line, &requirements.text, at, Dialect::of(self.world).old());
+        let scopes: &[&str] = if self.runner == Runner::Router { &["target", "my"] } else { &["target"] };
+        for scope in scopes {
+            if let Some(offset) = find_scope(&requirements.text, scope) {
+                let word = scope.to_uppercase();
+                let message =
+                    format!("{word}. is undefined in the requirements of a transform, which see one ad");
+                let place = (at + offset, at + offset + scope.len() + 1);
+                let fix = format!("write the attribute's name without '{word}.'");
+                self.warn("scope", (line, place), message, fix);
+            }
+        }
+        self.universes(line, &requirements.expr, (at, end));
+        if references::of(&requirements.expr).is_empty() {
+            if !may_be_true(&requirements.expr, self.world) {
+                let message = "these requirements can never be true, the transform is never applied";
+                let fix = "remove the line or the transform";
+                self.warn("never", (line, (at, end)), message, fix);
+            }
+        } else if let Some(reason) = never(&requirements.expr, self.world) {
+            let message = format!("these requirements can never be true: {reason}");
+            self.warn("never", (line, (at, end)), message, "correct the condition");
+        }
+    }
+
+    /// `Universe is vanilla`: two names that no job has, which is true where both are missing.
+    fn universes(&mut self, line: &Line, expr: &Expr, (start, end): (usize, usize)) {
+        let names = references::of(expr);
+        let words = names.iter().filter(|name| Universe::from_name(name.as_bytes()).is_some());
+        let universe = names.iter().filter(|name| caseless::eq(name.as_bytes(), b"Universe"));
+        for name in words.chain(universe) {
+            let text = &line.text[start.min(line.text.len())..end.min(line.text.len())];
+            let found = find_word(text, name.as_bytes())
+                .map_or((start, end), |at| (start + at, start + at + name.as_bytes().len()));
+            let message =
+                format!("{name} is the name of an attribute that jobs do not have, it is undefined");
+            let fix = match Universe::from_name(name.as_bytes()) {
+                Some(universe) => {
+                    format!("the universe is a number: write JobUniverse == {}", universe.number())
+                }
+                None => "the attribute is called JobUniverse".to_owned(),
+            };
+            self.warn("universe", (line, found), message, fix);
+        }
+    }
+
+    /// NAME, REQUIREMENTS and UNIVERSE may stand anywhere and more than once; the last of each counts.
+    fn superseded(&mut self, transform: &Transform) {
+        let lines = &transform.envelope.lines;
+        for (at, (keyword, line)) in lines.iter().enumerate() {
+            if let Some((_, last)) = lines[at + 1..].iter().rev().find(|(other, _)| other == keyword) {
+                let message =
+                    format!("dead statement: only the last {keyword} counts, on line {}", last.number);
+                let whole = (0, line.text.len());
+                self.warn("dead", (line, whole), message, "remove it, or join the two");
+            }
+        }
+    }
+}
+
+/// Where a word stands in a text, whatever its case.
+fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    (0..text.len().saturating_sub(word.len() - 1)).find(|&at| {
+        let end = at + word.len();
+        caseless::eq(&text[at..end], word) && !is_part(text[..at].last()) && !is_part(text.get(end))
+    })
+}
+
+/// Whether an expression without references counts as true.
+fn may_be_true(expr: &Expr, world: &dyn World) -> bool {
+    match Context::new(world).my(&ClassAd::new()).eval(expr) {
+        Value::Bool(value) => value,
+        Value::Int(value) => value != 0,
+        Value::Real(value) => value != 0.0,
+        _ => false,
+    }
+}
+
+/// Why a condition can never be true, as far as that can be seen from comparisons with constants.
+fn never(expr: &Expr, world: &dyn World) -> Option<String> {
+    let ways = explain::disjuncts(expr);
+    if ways.len() > 1 {
+        let reasons: Option<Vec<String>> = ways.iter().map(|way| never(way, world)).collect();
+        return Some(reasons?.join(", and "));
+    }
+    let mut known: Vec<Comparison> = Vec::new();
+    for term in explain::conjuncts(expr) {
+        if references::of(&term).is_empty() {
+            if !may_be_true(&term, world) {
+                return Some(format!("`{}` is not true", term.unparse_old()));
+            }
+            continue;
+        }
+        let Some(comparison) = Comparison::of(&term, world) else { continue };
+        let other = known.iter().find(|known| known.excludes(&comparison));
+        if let Some(other) = other {
+            return Some(format!("`{}` and `{}` exclude each other", other.text, comparison.text));
+        }
+        known.push(comparison);
+    }
+    None
+}
+
+/// A comparison of an attribute with a constant.
+struct Comparison {
+    name: BString,
+    sign: &'static str,
+    value: Value,
+    text: BString,
+}
+
+/// The comparisons as they print, with the one that says the same with its sides exchanged.
+const SIGNS: [(&str, &str); 8] = [
+    (" == ", " == "),
+    (" != ", " != "),
+    (" =?= ", " =?= "),
+    (" =!= ", " =!= "),
+    (" <= ", " >= "),
+    (" >= ", " <= "),
+    (" < ", " > "),
+    (" > ", " < "),
+];
+
+impl Comparison {
+    fn of(term: &Expr, world: &dyn World) -> Option<Self> {
+        let text = term.without_parentheses().unparse_old();
+        let (at, sign, mirrored) =
+            SIGNS.iter().find_map(|(sign, mirrored)| Some((text.find(sign)?, *sign, *mirrored)))?;
+        let (left, right) = (&text[..at], &text[at + sign.len()..]);
+        let constant = |text: &[u8]| {
+            let expr = Expr::parse_with(text, Dialect::of(world).old()).ok()?;
+            let value = Context::new(world).my(&ClassAd::new()).eval(&expr);
+            let is_sign = matches!(text.first(), Some(b'-' | b'+' | b' '));
+            (expr.as_literal().is_some() || (is_sign && references::of(&expr).is_empty())).then_some(value)
+        };
+        let name = |text: &[u8]| {
+            let own = if caseless::starts_with(text, b"MY.") { &text[3..] } else { text };
+            pattern::is_attribute_name(own).then(|| BString::from(own))
+        };
+        let (name, sign, value) = match (name(left), constant(right)) {
+            (Some(name), Some(value)) => (name, sign, value),
+            _ => (name(right)?, mirrored, constant(left)?),
+        };
+        Some(Comparison { name, sign: sign.trim(), value, text })
+    }
+
+    /// Whether it is false or undefined wherever the other is true.
+    fn excludes(&self, other: &Comparison) -> bool {
+        if !caseless::eq(&self.name, &other.name) {
+            return false;
+        }
+        if self.wants_undefined() || other.wants_undefined() {
+            let wants_value = |one: &Comparison| !matches!(one.sign, "=?=" | "=!=") || one.wants_other();
+            return wants_value(self) || wants_value(other);
+        }
+        let is = |one: &Comparison| matches!(one.sign, "==" | "=?=");
+        let is_not = |one: &Comparison| matches!(one.sign, "!=" | "=!=");
+        match (number(&self.value), number(&other.value)) {
+            (Some(a), Some(b)) => match (is_not(self), is_not(other)) {
+                (true, true) => false,
+                (true, false) => is(other) && a == b,
+                (false, true) => is(self) && a == b,
+                (false, false) => {
+                    let (low, high) = (self.bounds(a), other.bounds(b));
+                    let (from, to) = (low.0.max(high.0), low.1.min(high.1));
+                    let open = |sign| matches!(sign, "<" | ">");
+                    from > to || (from == to && (open(self.sign) || open(other.sign)))
+                }
+            },
+            _ => match (&self.value, &other.value) {
+                (Value::Str(a), Value::Str(b)) => {
+                    let same = caseless::eq(a, b);
+                    (is(self) && is(other) && !same)
+                        || (same && a == b && ((is(self) && is_not(other)) || (is_not(self) && is(other))))
+                }
+                (Value::Bool(a), Value::Bool(b)) => is(self) && is(other) && a != b,
+                _ => false,
+            },
+        }
+    }
+
+    fn wants_undefined(&self) -> bool {
+        self.sign == "=?=" && self.value == Value::Undefined
+    }
+
+    /// `=?=` with a value, or `=!= undefined`.
+    fn wants_other(&self) -> bool {
+        match self.sign {
+            "=?=" => self.value != Value::Undefined,
+            "=!=" => self.value == Value::Undefined,
+            _ => false,
+        }
+    }
+
+    /// Where the attribute's value lies.
+    fn bounds(&self, value: f64) -> (f64, f64) {
+        match self.sign {
+            "<" | "<=" => (f64::NEG_INFINITY, value),
+            ">" | ">=" => (value, f64::INFINITY),
+            _ => (value, value),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the reference compares so, too")]
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(value) => Some(*value as f64),
+        Value::Real(value) => Some(*value).filter(|value| !value.is_nan()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    #[test]
+    fn conditions_that_exclude_themselves_are_seen_and_others_are_not() {
+        let world = RealWorld::new();
+        let is_never = |text: &str| {
+            never(&Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).unwrap(), &world).is_some()
+        };
+        for text in [
+            "A == 1 && A == 2",
+            "A == 1 && B && (a =?= 2)",
+            "A == \"x\" && A == \"y\"",
+            "A > 5 && A < 3",
+            "A > 5 && A <= 5",
+            "5 < A && 5 > MY.A",
+            "A == 5 && A != 5",
+            "A == 5 && A > 7.5",
+            "A > 1 && false",
+            "A =?= undefined && A == 1",
+            "A =?= undefined && A =!= undefined",
+            "(A == 1 && A == 2) || (B < 0 && B > 0)",
+            "A == true && A == false",
+            "A == -1 && A > 0",
+        ] {
+            assert!(is_never(text), "{text}");
+        }
+        for text in [
+            "A == 1 && B == 2",
+            "A == \"x\" && A == \"X\"",
+            "A == \"x\" && A =!= \"X\"",
+            "A > 3 && A < 5",
+            "A >= 5 && A <= 5",
+            "A != 1 && A != 2",
+            "A == 1 || A == 2",
+            "(A == 1 && A == 2) || B",
+            "A =!= undefined && A == 1",
+            "A =!= 1 && A =?= undefined",
+            "A == B && A == 1",
+            "A == 1 && size(A) == 2",
+            "!(A == 1) && A == 2",
+        ] {
+            assert!(!is_never(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Both clocks, read together.
+
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+
+use htc_base::time::{Now, Tick};
+
+/// Wall and monotonic time.
+pub fn now() -> Now {
+    Now {
+        wall_us: i64::try_from(read(ClockId::CLOCK_REALTIME).as_micros()).unwrap_or(i64::MAX),
+        monotonic_us: tick().0,
+    }
+}
+
+/// The instant of the monotonic clock.
+pub fn tick() -> Tick {
+    Tick(u64::try_from(read(ClockId::CLOCK_MONOTONIC).as_micros()).unwrap_or(u64::MAX))
+}
+
+/// Both clocks exist on every Linux, so reading them cannot fail.
+fn read(clock: ClockId) -> Duration {
+    clock_gettime(clock).map(Duration::from).unwrap_or_default()
+}

@@ -1,0 +1,253 @@
+//! Scratch directories made and handed to an account, and files put into place whole.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
+
+use super::identity::effective_uid;
+use htc_base::process::Identity;
+
+/// Makes one directory with exactly this mode, owned by the account where one is given.
+///
+/// # Errors
+/// Those of `mkdir`, `chmod` and `chown`; nothing is left behind then.
+pub fn make_directory(path: &Path, mode: u32, owner: Option<&Identity>) -> io::Result<()> {
+    let made = Directory::make(path)?;
+    made.hand_over(mode, owner).inspect_err(|_| made.remove())
+}
+
+/// A directory that was made here and is held by a descriptor, so that it is the same whatever becomes of its path: one
+/// that others may rename can have a link in its place a moment later.
+#[derive(Debug)]
+pub struct Directory {
+    itself: OwnedFd,
+    above: OwnedFd,
+    name: OsString,
+}
+
+impl AsRawFd for Directory {
+    fn as_raw_fd(&self) -> RawFd {
+        self.itself.as_raw_fd()
+    }
+}
+
+impl Directory {
+    /// Makes a directory that is ours alone.
+    ///
+    /// # Errors
+    /// Those of `mkdir`.
+    pub fn make(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(Errno::EINVAL)?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let above = open(above, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        Self::make_at(above, name)
+    }
+
+    /// Makes another in this one, wherever it is by now.
+    ///
+    /// # Errors
+    /// Those of `mkdir`.
+    pub fn make_in(&self, name: &OsStr) -> io::Result<Self> {
+        Self::make_at(self.itself.try_clone()?, name)
+    }
+
+    fn make_at(above: OwnedFd, name: &OsStr) -> io::Result<Self> {
+        mkdirat(&above, name, Mode::S_IRWXU)?;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let itself = openat(&above, name, flags, Mode::empty())?;
+        Ok(Directory { itself, above, name: name.to_owned() })
+    }
+
+    /// The same place again, with what has been mounted there meanwhile.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn again(self) -> io::Result<Self> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let itself = openat(&self.above, self.name.as_os_str(), flags, Mode::empty())?;
+        Ok(Directory { itself, ..self })
+    }
+
+    /// Gives it its mode, and to the account where one is given.
+    ///
+    /// # Errors
+    /// Those of `chown` and `chmod`; EPERM when it is not the directory that was made, but one of somebody else that was
+    /// moved into its place before we held it.
+    pub fn hand_over(&self, mode: u32, owner: Option<&Identity>) -> io::Result<()> {
+        let mode = Mode::from_bits_truncate(mode);
+        if let Some(owner) = owner {
+            let status = fstat(&self.itself)?;
+            let open_to_others =
+                Mode::from_bits_truncate(status.st_mode).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
+            if (status.st_uid != effective_uid() && status.st_uid != owner.uid) || open_to_others {
+                return Err(Errno::EPERM.into());
+            }
+            fchown(&self.itself, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+        }
+        // Last, since the umask would have taken bits away and chown does take set-id bits away.
+        Ok(fchmod(&self.itself, mode)?)
+    }
+
+    /// Removes it while it is empty, if it still stands where it was made.
+    pub fn remove(&self) {
+        let _ = unlinkat(&self.above, self.name.as_os_str(), UnlinkatFlags::RemoveDir);
+    }
+}
+
+/// Makes a directory and those above it that are missing, each with this mode, whatever the umask; a directory that is there is
+/// given the mode.
+///
+/// # Errors
+/// Those of `mkdir` and `chmod`; EEXIST for what is no directory.
+pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
+    let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.is_dir();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    for directory in missing.into_iter().rev() {
+        match fs::DirBuilder::new().mode(mode).create(directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
+            made => made.and_then(|()| fs::set_permissions(directory, Permissions::from_mode(mode)))?,
+        }
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// Opens a file if it is a regular one, or none yet. What is something else is not even opened, so that nobody is waited for
+/// and no device is woken.
+///
+/// # Errors
+/// Those of `open`; `InvalidData` for what is no regular file.
+pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let regular = |is: bool| match is {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::InvalidData, "is not a regular file")),
+    };
+    match fs::metadata(path) {
+        Ok(status) => regular(status.is_file())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    // Whatever came between the two: a pipe without a partner is not waited for.
+    let file = options.custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
+    regular(file.metadata()?.is_file())?;
+    Ok(file)
+}
+
+/// The beginning of a file that no link leads to.
+///
+/// # Errors
+/// Those of `open` and `read`; `InvalidData` for what is no regular file.
+pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    use std::io::Read;
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "is not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(limit).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// What the names of files begin with that [`replace`] is writing: whoever is killed meanwhile leaves one.
+pub const UNFINISHED: &str = ".replace";
+
+/// Writes a whole file under a temporary name and puts it in place, so that nobody ever sees half of it.
+///
+/// # Errors
+/// Those of the file system; the old file, if any, is then still there.
+pub fn replace(path: &Path, content: &[u8], mode: u32, owner: Option<&Identity>) -> io::Result<()> {
+    use std::io::Write;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
+    file.write_all(content)?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+    if let Some(owner) = owner {
+        fchown(file.as_file(), Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+    }
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn directories_are_made_with_exactly_their_mode_and_no_other_is_changed() {
+        let home = tempfile::tempdir().unwrap();
+        let before = mode(home.path());
+        let deep = home.path().join("a/b");
+        make_directories(&deep, 0o1777).unwrap();
+        assert_eq!([mode(home.path()), mode(&home.path().join("a")), mode(&deep)], [before, 0o1777, 0o1777]);
+        // One that is there gets the mode, those above it do not.
+        make_directories(&deep, 0o700).unwrap();
+        assert_eq!([mode(&home.path().join("a")), mode(&deep)], [0o1777, 0o700]);
+        let file = home.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert_eq!(make_directories(&file, 0o700).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(make_directories(&file.join("c"), 0o700).is_err());
+    }
+
+    #[test]
+    fn a_directory_has_exactly_its_mode() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("d");
+        make_directory(&path, 0o777, None).unwrap();
+        assert_eq!(mode(&path), 0o777);
+        assert_eq!(make_directory(&path, 0o777, None).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_directory_gets_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let outside = home.path().join("outside");
+        make_directory(&outside, 0o755, None).unwrap();
+        let path = home.path().join("dir_7");
+        let top = Directory::make(&path).unwrap();
+        let moved = home.path().join("moved");
+        fs::rename(&path, &moved).unwrap();
+        symlink(&outside, &path).unwrap();
+        let scratch = top.make_in("scratch".as_ref()).unwrap();
+        fs::rename(moved.join("scratch"), moved.join("s2")).unwrap();
+        symlink(&outside, moved.join("scratch")).unwrap();
+        let own = crate::identity::of_ids(effective_uid(), nix::unistd::getegid().as_raw());
+        scratch.hand_over(0o711, Some(&own)).unwrap();
+        top.hand_over(0o711, None).unwrap();
+        assert_eq!((mode(&outside), mode(&moved), mode(&moved.join("s2"))), (0o755, 0o711, 0o711));
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_that_others_could_have_moved_into_the_place_is_not_given_away() {
+        let home = tempfile::tempdir().unwrap();
+        let made = Directory::make(&home.path().join("d")).unwrap();
+        made.hand_over(0o777, None).unwrap();
+        let own = crate::identity::of_ids(effective_uid(), nix::unistd::getegid().as_raw());
+        let error = made.hand_over(0o700, Some(&own)).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::EPERM as i32));
+    }
+
+    #[test]
+    fn a_replaced_file_has_its_mode_and_content() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("f");
+        replace(&path, b"one", 0o600, None).unwrap();
+        replace(&path, b"two", 0o644, None).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(mode(&path) & 0o777, 0o644);
+    }
+}

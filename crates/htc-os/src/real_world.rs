@@ -1,0 +1,430 @@
+//! The outside world as it is.
+
+use std::cell::Cell;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use bstr::{BString, ByteSlice};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use htc_base::process::{ChildSpec, Exit, Session, Stdio};
+use htc_base::time::{Now, Tick};
+use htc_base::world::{
+    Account, Command, CommandOutput, FileKind, FileStatus, InterfaceAddress, Machine, World, Zone,
+};
+use htc_classad::{Mode, Outside, UserMaps};
+
+use super::child;
+use super::clock;
+use super::identity;
+use super::interrupts::Interrupts;
+use super::machine;
+use super::pipes::{Read1, Reader};
+use super::spawn::{Spawned, Spawner};
+use super::whole::read_whole;
+
+/// The machine this runs on. Time and randomness can be fixed (`--now`, `--seed`).
+#[derive(Clone, Debug)]
+pub struct RealWorld {
+    fixed: Option<Now>,
+    random: Cell<u64>,
+    utc: bool,
+    strict: bool,
+    until: Option<Tick>,
+    /// Whether a command was killed since `until` was there.
+    cut: Arc<AtomicBool>,
+    maps: SharedMaps,
+}
+
+/// Maps of users that several worlds share.
+#[derive(Clone, Debug, Default)]
+pub struct SharedMaps(Option<Arc<LazyLock<UserMaps, MapLoader>>>);
+
+/// Loads the maps of users when they are first asked.
+type MapLoader = Box<dyn FnOnce() -> UserMaps + Send>;
+
+impl Default for RealWorld {
+    fn default() -> Self {
+        RealWorld::new()
+    }
+}
+
+impl RealWorld {
+    /// The world with its own clock and fresh randomness.
+    pub fn new() -> Self {
+        // What the keys of hash tables come from, without a file to open.
+        let seed = RandomState::new().hash_one(0_u8);
+        let cut = Arc::default();
+        RealWorld {
+            fixed: None,
+            random: Cell::new(seed),
+            utc: false,
+            strict: false,
+            until: None,
+            cut,
+            maps: SharedMaps::default(),
+        }
+    }
+
+    /// The same, with the wall clock standing at this time.
+    #[must_use]
+    pub fn at(self, now: Now) -> Self {
+        RealWorld { fixed: Some(now), ..self }
+    }
+
+    /// The same, with a repeatable sequence of random numbers.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> Self {
+        RealWorld { random: Cell::new(seed), ..self }
+    }
+
+    /// The same, with local time being that of Greenwich whatever TZ says.
+    #[must_use]
+    pub fn in_utc(self) -> Self {
+        RealWorld { utc: true, ..self }
+    }
+
+    /// The same, with commands that are killed at this instant at the latest (`--timeout`).
+    #[must_use]
+    pub fn until(self, until: Option<Tick>) -> Self {
+        RealWorld { until, ..self }
+    }
+
+    /// Whether a command was killed since that instant was there; set by this world and those made of it.
+    pub fn cut(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cut)
+    }
+
+    /// The same in strict mode (`STRICT_CLASSAD_EVALUATION`), or in condor mode, in which it begins.
+    #[must_use]
+    pub fn strict(self, strict: bool) -> Self {
+        RealWorld { strict, ..self }
+    }
+
+    /// The same with maps of users, which `load` makes when `userMap()` is first called.
+    #[must_use]
+    pub fn user_maps(self, load: impl FnOnce() -> UserMaps + Send + 'static) -> Self {
+        let load: MapLoader = Box::new(load);
+        RealWorld { maps: SharedMaps(Some(Arc::new(LazyLock::new(load)))), ..self }
+    }
+
+    /// Its maps of users, for [`RealWorld::with_maps`] of another thread.
+    pub fn shared_maps(&self) -> SharedMaps {
+        self.maps.clone()
+    }
+
+    /// The same with the maps of another world.
+    #[must_use]
+    pub fn with_maps(self, maps: SharedMaps) -> Self {
+        RealWorld { maps, ..self }
+    }
+}
+
+/// The zone of TZ or of the machine at a moment: seconds east of Greenwich, and whether daylight saving is in force.
+pub fn local_time(epoch: i64) -> (i32, bool) {
+    let zone = Zone::local(epoch);
+    (zone.offset, zone.daylight_saving)
+}
+
+impl Outside for RealWorld {
+    fn epoch(&self) -> i64 {
+        self.now().epoch()
+    }
+
+    fn local_zone(&self, epoch: i64) -> Zone {
+        self.zone(epoch)
+    }
+
+    fn random_bits(&self) -> u64 {
+        self.random()
+    }
+
+    fn home(&self, user: &[u8]) -> Option<BString> {
+        self.account_by_name(user).map(|account| account.home)
+    }
+
+    fn user_maps(&self) -> Option<&UserMaps> {
+        self.maps.0.as_ref().map(|maps| LazyLock::force(maps))
+    }
+
+    fn mode(&self) -> Mode {
+        Mode { strict: self.strict, utc_times: self.utc }
+    }
+}
+
+impl World for RealWorld {
+    fn now(&self) -> Now {
+        self.fixed.unwrap_or_else(clock::now)
+    }
+
+    fn zone(&self, epoch: i64) -> Zone {
+        if self.utc { Zone::utc() } else { Zone::local(epoch) }
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014): good enough for load spreading and ids, and repeatable from a seed.
+    fn random(&self) -> u64 {
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn reseed(&self, seed: u64) {
+        self.random.set(seed);
+    }
+
+    fn env(&self, name: &OsStr) -> Option<OsString> {
+        std::env::var_os(name)
+    }
+
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        std::env::vars_os().collect()
+    }
+
+    fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
+        let file = fs::File::open(path)?;
+        let Some(limit) = limit else { return read_whole(file) };
+        let mut content = Vec::new();
+        file.take(limit).read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        fs::write(path, content)
+    }
+
+    fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<FileStatus> {
+        let status = fs::metadata(path)?;
+        let kind = match () {
+            () if status.is_file() => FileKind::File,
+            () if status.is_dir() => FileKind::Directory,
+            () => FileKind::Other,
+        };
+        Ok(FileStatus {
+            kind,
+            mode: status.mode() & 0o7777,
+            uid: status.uid(),
+            gid: status.gid(),
+            size: status.size(),
+            modified: status.mtime(),
+            modified_nanos: status.mtime_nsec(),
+        })
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn may_execute(&self, path: &Path) -> bool {
+        nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
+    }
+
+    fn current_dir(&self) -> io::Result<PathBuf> {
+        std::env::current_dir()
+    }
+
+    fn run(&self, command: &Command) -> io::Result<CommandOutput> {
+        let output = run(command, self.until);
+        // Less than a millisecond is not waited for.
+        let late = self.until.is_some_and(|until| until.since(clock::tick()).as_millis() == 0);
+        if late && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            self.cut.store(true, Ordering::Relaxed);
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the time for all of it is over"));
+        }
+        output
+    }
+
+    fn account_by_name(&self, name: &[u8]) -> Option<Account> {
+        identity::by_name(name)
+    }
+
+    fn account_by_uid(&self, uid: u32) -> Option<Account> {
+        identity::by_uid(uid)
+    }
+
+    fn effective_uid(&self) -> u32 {
+        identity::effective_uid()
+    }
+
+    fn machine(&self) -> Machine {
+        machine::measure()
+    }
+
+    fn host(&self) -> [String; 3] {
+        machine::host()
+    }
+
+    fn interfaces(&self) -> Vec<InterfaceAddress> {
+        machine::interfaces()
+    }
+}
+
+/// Runs a command to its end, or until that instant. What is left of its process group is killed then, as all of it is when the time is over,
+/// when it has written too much and when a signal ends us.
+fn run(command: &Command, until: Option<Tick>) -> io::Result<CommandOutput> {
+    let name = command.argv.first().ok_or(Errno::EINVAL)?;
+    let program = find(name).ok_or(Errno::ENOENT)?;
+    let mut spec = ChildSpec::new(program);
+    spec.argv.clone_from(&command.argv);
+    spec.env = std::env::vars_os()
+        .map(|(name, value)| {
+            let mut text = name.as_bytes().to_vec();
+            text.push(b'=');
+            text.extend_from_slice(value.as_bytes());
+            BString::from(text)
+        })
+        .collect();
+    // One byte more than the limit tells too much from just enough.
+    let output = Stdio::Capture { limit: command.output_limit.saturating_add(1) };
+    spec.stdio = [Stdio::Bytes(command.stdin.clone()), output, Stdio::Inherit];
+    if command.merge_stderr {
+        spec.stdio[2] = Stdio::Stdout;
+    }
+    spec.session = Session::Own;
+    spec.dies_with_us = true;
+    // Before the command is there: a signal in between would leave it behind.
+    let interrupts = Interrupts::new()?;
+    let spawned = Spawner::new()?.spawn(spec).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
+    let deadline = clock::tick().plus(command.timeout);
+    let deadline = until.map_or(deadline, |until| until.min(deadline));
+    collect(spawned, command.output_limit, deadline, &interrupts)
+}
+
+fn collect(
+    spawned: Spawned,
+    limit: usize,
+    deadline: Tick,
+    interrupts: &Interrupts,
+) -> io::Result<CommandOutput> {
+    let Spawned { pid, mut stdin, stdout, .. } = spawned;
+    let Some(mut stdout) = stdout else { return Err(Errno::EBADF.into()) };
+    let finish = |error: io::Error| {
+        drop(child::send(-pid, nix::libc::SIGKILL));
+        drop(child::wait(pid, true));
+        Err(error)
+    };
+    let end = match child::pidfd(pid) {
+        Ok(end) => end,
+        Err(error) => return finish(error),
+    };
+    let mut buffer = vec![0; 64 * 1024];
+    let mut ended = None;
+    loop {
+        if let Some(stdin) = &mut stdin {
+            stdin.write();
+        }
+        let mut blocked = false;
+        while stdout.descriptor().is_some() && !blocked {
+            blocked = matches!(stdout.read(&mut buffer), Read1::Blocked);
+        }
+        // After its end what the pipe holds is read; a grandchild that keeps it open is not waited for.
+        if ended.is_some() {
+            break;
+        }
+        let left = deadline.since(clock::tick()).as_millis();
+        if left == 0 {
+            return finish(io::ErrorKind::TimedOut.into());
+        }
+        let input = stdin.as_ref().and_then(super::pipes::Writer::descriptor);
+        let read = [Some(end.as_fd()), Some(interrupts.descriptor()), stdout.descriptor()];
+        let read = read.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let mut set: Vec<PollFd<'_>> =
+            read.chain(input.map(|fd| PollFd::new(fd, PollFlags::POLLOUT))).collect();
+        let timeout = PollTimeout::try_from(left.min(i32::MAX as u128) as i32).unwrap_or(PollTimeout::MAX);
+        match poll(&mut set, timeout) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return finish(errno.into()),
+        }
+        let has_ended = set.first().and_then(PollFd::any).unwrap_or(false);
+        if let Some(signal) = interrupts.take() {
+            let killed = finish(io::ErrorKind::Interrupted.into());
+            // Comes to us as soon as `interrupts` is gone, and ends us.
+            let _ = nix::sys::signal::raise(signal);
+            return killed;
+        }
+        if has_ended {
+            // As long as it is a zombie nobody else has its number.
+            drop(child::send(-pid, nix::libc::SIGKILL));
+        }
+        ended = child::wait(pid, false)?;
+    }
+    let status = ended.map_or(0, |reaped| reaped.status);
+    let exit = Exit::from_raw(status).unwrap_or(Exit::Code(255));
+    let captured = Reader::captured(stdout, false);
+    if captured.bytes.len() > limit {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(CommandOutput { exit, stdout: captured.bytes })
+}
+
+/// The file to execute: searched for in PATH when the name has no slash.
+fn find(name: &[u8]) -> Option<PathBuf> {
+    let name = Path::new(OsStr::from_bytes(name));
+    if name.as_os_str().as_bytes().contains_str("/") {
+        return Some(name.to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|file| nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok() && file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        Command {
+            argv: vec!["sh".into(), "-c".into(), script.into()],
+            stdin: Vec::new(),
+            merge_stderr: false,
+            timeout: Duration::from_secs(20),
+            output_limit: 100,
+        }
+    }
+
+    #[test]
+    fn a_command_reads_its_input_and_gives_output_and_status() {
+        let mut command = shell("cat; echo problem >&2; exit 3");
+        command.stdin = b"text".to_vec();
+        command.merge_stderr = true;
+        let output = RealWorld::new().run(&command).unwrap();
+        assert_eq!((output.exit, output.stdout.as_bstr()), (Exit::Code(3), "textproblem\n".into()));
+    }
+
+    #[test]
+    fn a_command_that_hangs_floods_or_is_missing_is_an_error_of_its_kind() {
+        let world = RealWorld::new();
+        let mut hang = shell("exec sleep 1000");
+        hang.timeout = Duration::from_millis(50);
+        assert_eq!(world.run(&hang).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let flood = shell("yes");
+        assert_eq!(world.run(&flood).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let mut missing = shell("");
+        missing.argv[0] = "no-such-program-anywhere".into();
+        assert_eq!(world.run(&missing).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn random_numbers_repeat_from_a_seed() {
+        let draw = |world: RealWorld| [world.random(), world.random()];
+        assert_eq!(draw(RealWorld::new().seeded(7)), draw(RealWorld::new().seeded(7)));
+        assert_ne!(draw(RealWorld::new()), draw(RealWorld::new()));
+    }
+}

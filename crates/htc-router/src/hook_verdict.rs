@@ -1,0 +1,358 @@
+//! What the answer of a router hook means. The machine asks this function, and so does `htc-hook-test`.
+//!
+//! Reference: `JobRouterHookMgr.cpp` (hookExited of the four clients), `JobRouter.cpp`; recordings r02 to r12.
+
+use bstr::{BStr, BString};
+
+use super::after_failure::{after_failure, without_universe};
+use super::hook_decision::HookDecision;
+use super::queue_refusal;
+use super::translate::ZEROED;
+use htc_base::process::Exit;
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::text::caseless;
+use htc_classad::{ClassAd, Dialect};
+use htc_hook::HookType;
+use htc_hook::reply::{self, BadLine};
+
+/// A router hook that has ended, and what its answer is about.
+#[derive(Clone, Copy, Debug)]
+pub struct HookAnswer<'a> {
+    /// TRANSLATE_JOB, UPDATE_JOB_INFO (the router's), JOB_FINALIZE or JOB_CLEANUP.
+    pub hook: HookType,
+    /// How it ended.
+    pub exit: Exit,
+    /// What it printed, as far as it was read.
+    pub stdout: &'a [u8],
+    /// How expressions in it are read.
+    pub dialect: Dialect,
+    /// Whether the output reached its limit and was cut.
+    pub cut: bool,
+    /// The source job.
+    pub source: &'a ClassAd,
+    /// The routed job as last seen; none while it is being made.
+    pub routed: Option<&'a ClassAd>,
+    /// Whether the route edits the source in place.
+    pub edit_in_place: bool,
+}
+
+/// The verdict on an answer.
+#[derive(Clone, Debug)]
+pub struct HookVerdict {
+    /// What the router does.
+    pub decision: HookDecision,
+    /// Why, in the reference's words where it has some; empty when it goes without saying.
+    pub reason: String,
+    /// What counts of the answer: the routed ad (TRANSLATE_JOB), or the changes.
+    pub answer: ClassAd,
+    /// Attributes printed without effect.
+    pub ignored: Vec<BString>,
+    /// The line that spoiled the answer.
+    pub bad: Option<BadLine>,
+    /// The attribute that the queue does not take, and the whole answer with it.
+    pub refused: Option<BString>,
+    /// Quirks that had a say, whichever way they are decided.
+    pub quirks: Vec<Quirk>,
+}
+
+impl HookVerdict {
+    fn new(decision: HookDecision) -> Self {
+        HookVerdict {
+            decision,
+            reason: String::new(),
+            answer: ClassAd::new(),
+            ignored: Vec::new(),
+            bad: None,
+            refused: None,
+            quirks: Vec::new(),
+        }
+    }
+
+    fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = reason.into();
+        self
+    }
+
+    fn refused(mut self, name: BString) -> Self {
+        self.refused = Some(name);
+        self
+    }
+}
+
+/// Attributes of a translated job that the standard translation or the submission overwrites (`VanillaToGrid.cpp`,
+/// `JobRouter.cpp` FinishSubmitJob), besides those that begin at zero.
+const SET_BY_ROUTER: [&str; 15] = [
+    "ClusterId",
+    "ProcId",
+    "GlobalJobId",
+    "QDate",
+    "AutoClusterId",
+    "AutoClusterAttrs",
+    "ServerTime",
+    "UserLog",
+    "JobStatus",
+    "RemoteUserCpu",
+    "RemoteSysCpu",
+    "RoutedFromJobId",
+    "RoutedBy",
+    "RouteName",
+    "RoutedToJobId",
+];
+
+/// Quirks that have had a say.
+#[derive(Default)]
+struct Seen(Vec<Quirk>);
+
+impl Seen {
+    /// Whether 25.14's own behaviour is wanted; either way the quirk has had its say.
+    fn has(&mut self, quirks: Quirks, quirk: Quirk) -> bool {
+        self.0.push(quirk);
+        quirks.has(quirk)
+    }
+}
+
+/// Judges the answer of a router hook.
+pub fn hook_verdict(call: &HookAnswer<'_>, quirks: Quirks) -> HookVerdict {
+    let mut seen = Seen::default();
+    let status = match call.exit {
+        Exit::Code(code) => Ok(code),
+        Exit::Signal { number, .. } => {
+            // WEXITSTATUS of a death by signal is 0.
+            if seen.has(quirks, Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
+        }
+    };
+    let mut verdict = match status {
+        Ok(0) => succeeded(call, quirks, &mut seen),
+        Ok(code) => failed(call, format!("exit status {code}")),
+        Err(signal) => failed(call, format!("died with signal {signal}")),
+    };
+    seen.0.extend(after_failure(call.hook, verdict.decision, quirks).map(|(_, decided)| decided.quirk));
+    verdict.quirks = seen.0;
+    verdict
+}
+
+fn failed(call: &HookAnswer<'_>, how: String) -> HookVerdict {
+    match call.hook {
+        HookType::TranslateJob => HookVerdict::new(HookDecision::Dropped).because(how),
+        HookType::JobFinalize => HookVerdict::new(HookDecision::Failed)
+            .because("Hook exited with non-zero return code, ignoring hook output."),
+        HookType::JobCleanup => {
+            HookVerdict::new(HookDecision::Failed).because(format!("failed ({})", call.exit))
+        }
+        _ => HookVerdict::new(HookDecision::Failed).because(how),
+    }
+}
+
+fn succeeded(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
+    let text = reply::visible(call.stdout);
+    if call.hook == HookType::JobCleanup {
+        return HookVerdict::new(HookDecision::Cleaned);
+    }
+    if text.is_empty() {
+        return match call.hook {
+            HookType::TranslateJob => HookVerdict::new(HookDecision::Stuck).because("returned no data"),
+            HookType::JobFinalize => HookVerdict::new(HookDecision::Finalized),
+            _ => HookVerdict::new(HookDecision::Unchanged),
+        };
+    }
+    if let Some(counts) = reply::cut_counts(call.cut, quirks) {
+        seen.0.push(counts.quirk);
+        if !counts.as_reference {
+            return spoiled(call, quirks, seen).because("the answer was cut at PIPE_BUFFER_MAX");
+        }
+    }
+    match reply::token_lines(text, call.dialect) {
+        Err(bad) => {
+            let mut reason = bad.reference_text();
+            if call.hook != HookType::TranslateJob {
+                reason.push_str(".  Job status NOT updated.");
+            }
+            let mut verdict = spoiled(call, quirks, seen).because(reason);
+            verdict.bad = Some(bad);
+            verdict
+        }
+        Ok(answer) => match call.hook {
+            HookType::TranslateJob => translated(call, answer, quirks, seen),
+            HookType::JobFinalize => finalized(call, answer),
+            _ => updated(call, answer, quirks, seen),
+        },
+    }
+}
+
+/// An answer that cannot be used although the hook succeeded.
+fn spoiled(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
+    HookVerdict::new(match call.hook {
+        HookType::TranslateJob => HookDecision::Dropped,
+        HookType::JobFinalize => HookDecision::Failed,
+        _ if seen.has(quirks, Quirk::UpdateBadlineRestarts) => HookDecision::Dropped,
+        _ => HookDecision::Unchanged,
+    })
+}
+
+fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
+    if call.edit_in_place {
+        if answer.is_empty() && !seen.has(quirks, Quirk::EditBlankEmptiesJob) {
+            return HookVerdict::new(HookDecision::Dropped)
+                .because("the answer is an empty ad, which would empty the job");
+        }
+        let mut verdict = match queue_refusal::of_edit(&answer, call.source) {
+            Some(refused) => HookVerdict::new(HookDecision::Dropped)
+                .because(format!("Failed to edit job: push_classad_diff: {refused}"))
+                .refused(refused.name),
+            None => HookVerdict::new(HookDecision::Edited),
+        };
+        // What identifies the job cannot be removed either; nothing else is kept out by that.
+        let kept = call.source.names().filter(|name| queue_refusal::is_never_written(name));
+        verdict.ignored = kept.filter(|name| !answer.contains(name)).map(BStr::to_owned).collect();
+        verdict.ignored.sort();
+        verdict.answer = answer;
+        return verdict;
+    }
+    if !answer.contains("JobUniverse") {
+        let (decision, aborts) = without_universe(quirks);
+        seen.0.push(aborts.quirk);
+        return HookVerdict::new(decision).because("VanillaToGrid: job ad lacks universe");
+    }
+    if let Some(refused) = queue_refusal::of_submission(&answer, call.source) {
+        let mut verdict = HookVerdict::new(HookDecision::Dropped)
+            .because(format!("failed to submit job: {refused}"))
+            .refused(refused.name);
+        // The copy is made of it all the same, and a cleanup hook sees it.
+        verdict.answer = answer;
+        return verdict;
+    }
+    let mut verdict = HookVerdict::new(HookDecision::Routed);
+    verdict.ignored = changed_names(&answer, call.source)
+        .filter(|name| SET_BY_ROUTER.iter().chain(&ZEROED).any(|set| caseless::eq(set.as_bytes(), name)))
+        .map(BStr::to_owned)
+        .collect();
+    verdict.ignored.sort();
+    verdict.answer = answer;
+    verdict
+}
+
+fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
+    let empty = ClassAd::new();
+    let routed = call.routed.unwrap_or(&empty);
+    let mut ignored = Vec::new();
+    for name in ["MyType", "TargetType"] {
+        if answer.remove(name).is_some() {
+            ignored.push(BString::from(name));
+        }
+    }
+    let redirects = changed_names(&answer, routed)
+        .any(|name| caseless::eq(name, b"ClusterId") || caseless::eq(name, b"ProcId"));
+    if redirects {
+        seen.0.push(Quirk::UpdateIdRedirects);
+    }
+    if let Some(refused) = queue_refusal::of_changes(&answer, routed) {
+        let mut verdict = spoiled(call, quirks, seen)
+            .because(format!("push_dirty_attributes: {refused}"))
+            .refused(refused.name);
+        // The router's own copy has taken it in by then: a cleanup hook sees it.
+        if verdict.decision == HookDecision::Dropped {
+            verdict.answer = answer;
+        }
+        return verdict;
+    }
+    let decision = if answer.is_empty() { HookDecision::Unchanged } else { HookDecision::Updated };
+    let mut verdict = HookVerdict::new(decision);
+    verdict.answer = answer;
+    verdict.ignored = ignored;
+    verdict
+}
+
+fn finalized(call: &HookAnswer<'_>, mut answer: ClassAd) -> HookVerdict {
+    if let Some(refused) = queue_refusal::of_changes(&answer, call.source) {
+        return HookVerdict::new(HookDecision::Failed)
+            .because(format!("push_dirty_attributes: {refused}"))
+            .refused(refused.name);
+    }
+    let mut verdict = HookVerdict::new(HookDecision::Finalized);
+    // The mirror owns it.
+    if changed_names(&answer, call.source).any(|name| caseless::eq(name, b"JobStatus")) {
+        verdict.ignored.push("JobStatus".into());
+    }
+    answer.remove("JobStatus");
+    verdict.answer = answer;
+    verdict
+}
+
+/// The names of an answer whose values are not those of the job.
+fn changed_names<'a>(answer: &'a ClassAd, job: &'a ClassAd) -> impl Iterator<Item = &'a BStr> {
+    answer.names().filter(move |name| answer.get(name) != job.get(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(hook: HookType, exit: Exit, stdout: &str, quirks: Quirks) -> (HookDecision, String) {
+        let mut source = ClassAd::new();
+        for line in ["JobUniverse = 5", "Owner = \"ana\"", "ClusterId = 3", "ProcId = 0"] {
+            source.insert_line(line.as_bytes()).unwrap();
+        }
+        let answer = HookAnswer {
+            dialect: Dialect::new_syntax(),
+            hook,
+            exit,
+            stdout: stdout.as_bytes(),
+            cut: false,
+            source: &source,
+            routed: Some(&source),
+            edit_in_place: false,
+        };
+        let verdict = hook_verdict(&answer, quirks);
+        (verdict.decision, verdict.reason)
+    }
+
+    #[test]
+    fn translate_without_a_universe_ends_the_daemon_or_is_given_back() {
+        let ask = |quirks| judge(HookType::TranslateJob, Exit::Code(0), "A = 1\n", quirks).0;
+        assert_eq!(ask(Quirks::Reference), HookDecision::RouterAbort);
+        assert_eq!(ask(Quirks::None), HookDecision::Dropped);
+    }
+
+    #[test]
+    fn translate_fails_in_the_words_of_the_reference() {
+        let ask = |text| judge(HookType::TranslateJob, Exit::Code(0), text, Quirks::Reference).1;
+        assert_eq!(ask("# note = 1\nJobUniverse = 5"), "failed to submit job: Failed to set # note = 1");
+        assert_eq!(
+            ask("Owner = \"eve\"\nJobUniverse = 5"),
+            "failed to submit job: Failed to set Owner = \"eve\""
+        );
+        assert_eq!(ask("text"), "Failed to insert \"text\" into ClassAd, ignoring invalid hook output");
+        assert_eq!(ask(""), "returned no data");
+    }
+
+    #[test]
+    fn a_killed_hook_counts_as_successful_only_in_the_reference() {
+        let killed = Exit::Signal { number: 9, core_dumped: false };
+        let ask = |hook, quirks| judge(hook, killed, "A = 1\nJobUniverse = 5\n", quirks).0;
+        assert_eq!(ask(HookType::TranslateJob, Quirks::Reference), HookDecision::Routed);
+        assert_eq!(ask(HookType::TranslateJob, Quirks::None), HookDecision::Dropped);
+        assert_eq!(ask(HookType::JobCleanup, Quirks::Reference), HookDecision::Cleaned);
+        assert_eq!(ask(HookType::JobCleanup, Quirks::None), HookDecision::Failed);
+    }
+
+    #[test]
+    fn an_update_names_no_job_not_even_its_own() {
+        let ask = |text, quirks| judge(HookType::RouterUpdateJobInfo, Exit::Code(0), text, quirks).0;
+        assert_eq!(ask("MyType = \"Job\"\nProgress = 1\n", Quirks::Reference), HookDecision::Updated);
+        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::Reference), HookDecision::Dropped);
+        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::None), HookDecision::Unchanged);
+        assert_eq!(ask("ClusterId = 9\n", Quirks::Reference), HookDecision::Dropped);
+        assert_eq!(ask("ClusterId = 9\n", Quirks::None), HookDecision::Unchanged);
+        assert_eq!(ask("", Quirks::None), HookDecision::Unchanged);
+    }
+
+    #[test]
+    fn finalize_cannot_write_what_identifies_the_job() {
+        let ask = |text| judge(HookType::JobFinalize, Exit::Code(0), text, Quirks::Reference).0;
+        assert_eq!(ask("Owner = \"ana\"\nNote = 1\n"), HookDecision::Failed);
+        assert_eq!(ask("MyType = \"Job\"\n"), HookDecision::Failed);
+        assert_eq!(ask("Owner = \"eve\"\n"), HookDecision::Failed);
+        assert_eq!(ask("JobStatus = 5\nNote = 1\n"), HookDecision::Finalized);
+        assert_eq!(ask("\n"), HookDecision::Finalized);
+    }
+}

@@ -1,0 +1,211 @@
+//! How many jobs a route may have, and how failures slow it down (`JobRoute::AcceptingMoreJobs`,
+//! `AdjustFailureThrottles`).
+
+use bstr::BString;
+
+use super::Route;
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::text::printf;
+
+/// Throttles count jobs in this many seconds, and are looked at this often (`THROTTLE_UPDATE_INTERVAL`).
+const THROTTLE_INTERVAL: i64 = 600;
+
+/// What a route has done lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RouteState {
+    /// Jobs it has now.
+    pub jobs: i64,
+    /// Those of them that run.
+    pub running: i64,
+    /// When the counts below began, in seconds since the epoch.
+    pub since: i64,
+    /// Jobs chosen for it since then.
+    pub recently_routed: i64,
+    /// Jobs that failed since then.
+    pub recently_failed: i64,
+    /// Jobs that succeeded since then.
+    pub recently_succeeded: i64,
+    /// Jobs in 600 seconds; 0 for no throttle.
+    pub throttle: f64,
+    /// Whether nothing may be routed until a job succeeds: a threshold of 0 and a failure.
+    pub shut: bool,
+}
+
+/// Which limit keeps a route from taking another job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Full {
+    /// `MaxJobs`.
+    Jobs {
+        /// It has so many.
+        jobs: i64,
+        /// It may have so many.
+        limit: i64,
+    },
+    /// `MaxIdleJobs`.
+    Idle {
+        /// So many of its jobs do not run.
+        idle: i64,
+        /// So many may be not running.
+        limit: i64,
+    },
+    /// The throttle after failures.
+    Throttle {
+        /// So many were routed since the last look.
+        routed: i64,
+        /// So many may be routed in 600 seconds.
+        throttle: f64,
+    },
+}
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Full::Jobs { jobs, limit } => write!(f, "full: {jobs} of {limit} jobs (MaxJobs)"),
+            Full::Idle { idle, limit } => write!(f, "full: {idle} of {limit} idle jobs (MaxIdleJobs)"),
+            Full::Throttle { routed, throttle } => {
+                write!(f, "throttled after failures: {routed} routed, {throttle} allowed in 600 seconds")
+            }
+        }
+    }
+}
+
+impl RouteState {
+    /// The state of a route that has done nothing yet.
+    pub fn new(now: i64) -> Self {
+        RouteState { since: now, ..RouteState::default() }
+    }
+
+    /// Jobs that do not run: held, completed and unclaimed ones too.
+    pub fn idle(&self) -> i64 {
+        self.jobs - self.running
+    }
+
+    /// What keeps the route from taking another job, in the order of the reference's tests; `None` if nothing does.
+    pub fn full(&self, route: &Route) -> Option<Full> {
+        if self.shut || (self.throttle > 0.0 && self.throttle <= self.recently_routed as f64) {
+            return Some(Full::Throttle { routed: self.recently_routed, throttle: self.throttle });
+        }
+        if route.max_idle_jobs >= 0 && route.max_idle_jobs <= self.idle() {
+            return Some(Full::Idle { idle: self.idle(), limit: route.max_idle_jobs });
+        }
+        (self.jobs >= route.max_jobs).then_some(Full::Jobs { jobs: self.jobs, limit: route.max_jobs })
+    }
+
+    /// Counts a job that was chosen.
+    pub fn chosen(&mut self) {
+        self.jobs += 1;
+        self.recently_routed += 1;
+    }
+
+    /// Counts the end of a job; interrupted ones are neither success nor failure.
+    pub fn ended(&mut self, success: bool) {
+        if success {
+            self.recently_succeeded += 1;
+            self.shut = false;
+        } else {
+            self.recently_failed += 1;
+        }
+    }
+
+    /// Looks at the failures once 600 seconds have gone by; the old and the new throttle if it changed.
+    pub fn adjust(&mut self, threshold: f64, now: i64, quirks: Quirks) -> Option<(f64, f64)> {
+        let interval = THROTTLE_INTERVAL as f64;
+        let elapsed = now - self.since;
+        if elapsed < THROTTLE_INTERVAL {
+            return None;
+        }
+        let (failed, succeeded) = (self.recently_failed as f64, self.recently_succeeded as f64);
+        let old = self.throttle;
+        let mut throttle = old;
+        if self.recently_failed > 0 && failed / elapsed as f64 > threshold {
+            throttle = interval * threshold / (failed / (failed + self.jobs as f64 + succeeded));
+            // A throttle of 0 means none: zero tolerance would end in no limit at all.
+            self.shut = throttle <= 0.0 && !quirks.has(Quirk::ThrottleZeroIsNone);
+        } else {
+            // The reference keeps this factor in single precision.
+            let mut factor = (3.0 * succeeded - 2.0 * failed) as f32;
+            if factor > 0.0 {
+                factor /= (self.recently_succeeded + self.recently_failed) as f32;
+            }
+            factor = (f64::from(factor) + 2.0) as f32;
+            if factor > 1.0 {
+                throttle *= f64::from(factor);
+            }
+            if throttle > interval * threshold * 10_000.0 {
+                throttle = 0.0;
+            }
+            if throttle > 0.0 && throttle < 1.0 && self.recently_failed == 0 {
+                throttle = 1.0;
+            }
+        }
+        self.since = now;
+        (self.recently_routed, self.recently_failed, self.recently_succeeded) = (0, 0, 0);
+        if (throttle - old).abs() > 0.0001 {
+            self.throttle = throttle;
+            return Some((old, throttle));
+        }
+        None
+    }
+}
+
+/// A throttle as it is shown: `none`, `0.03 jobs/sec`.
+pub fn throttle_text(throttle: f64) -> BString {
+    if throttle <= 0.0 {
+        return "none".into();
+    }
+    let rate = printf::general_upper(throttle / THROTTLE_INTERVAL as f64, 6).to_lowercase();
+    format!("{rate} jobs/sec").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One look: throttle before, jobs, successes, failures; the throttle after.
+    fn look(throttle: f64, jobs: i64, succeeded: i64, failed: i64) -> f64 {
+        let mut state = RouteState { throttle, jobs, ..RouteState::new(0) };
+        (state.recently_succeeded, state.recently_failed) = (succeeded, failed);
+        state.adjust(0.03, 600, Quirks::Reference);
+        assert_eq!((state.since, state.recently_failed), (600, 0));
+        state.throttle
+    }
+
+    #[test]
+    fn throttles_move_as_in_the_reference() {
+        for (before, jobs, succeeded, failed, after) in [
+            (0.0, 0, 0, 18, 0.0),
+            (0.0, 0, 0, 20, 18.0),
+            (0.0, 10, 20, 20, 45.0),
+            (18.0, 1, 0, 0, 36.0),
+            (18.0, 1, 10, 0, 90.0),
+            (18.0, 1, 5, 5, 45.0),
+            (18.0, 1, 2, 3, 36.0),
+            (18.0, 1, 0, 1, 18.0),
+            (18.0, 1, 1, 2, 18.0),
+            (100_000.0, 1, 10, 0, 0.0),
+        ] {
+            let got = look(before, jobs, succeeded, failed);
+            assert!((got - after).abs() < 1e-9, "{before} {jobs} {succeeded} {failed}: {got}");
+        }
+        assert_eq!(throttle_text(18.0), "0.03 jobs/sec");
+        assert_eq!(throttle_text(0.0), "none");
+    }
+
+    #[test]
+    fn nothing_changes_before_600_seconds() {
+        let mut state = RouteState { recently_failed: 100, ..RouteState::new(0) };
+        assert_eq!(state.adjust(0.03, 599, Quirks::Reference), None);
+        assert_eq!(state.recently_failed, 100);
+    }
+
+    #[test]
+    fn zero_tolerance_stops_the_route_until_a_success() {
+        for (quirks, shut) in [(Quirks::None, true), (Quirks::Reference, false)] {
+            let mut state = RouteState { recently_failed: 1, ..RouteState::new(0) };
+            state.adjust(0.0, 600, quirks);
+            assert_eq!(state.shut, shut);
+            state.ended(true);
+            assert!(!state.shut);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What a job queue does not take from the router: which attribute of a hook's answer makes the whole write fail.
+//!
+//! Reference: `qmgmt.cpp` (ModifyAttrCheck, SetAttribute), `submit_job.cpp` (submit_job, push_dirty_attributes,
+//! push_classad_diff).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use htc_base::text::caseless;
+use htc_classad::{ClassAd, Expr, Value};
+
+/// Attributes of a job in the queue that nobody may write again, not even with the value they have
+/// (`SYSTEM_IMMUTABLE_JOB_ATTRS`, and JobSetId, which SetAttribute refuses by itself). OsUser belongs to them too, but is
+/// passed over in silence before (`SYSTEM_SECURE_JOB_ATTRS`).
+const NEVER_WRITTEN: [&str; 8] =
+    ["ClusterId", "JobSetId", "JobUniverse", "MyType", "Owner", "ProcId", "TargetType", "User"];
+
+/// An attribute that the queue refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// Its name as printed.
+    pub name: BString,
+    value: BString,
+}
+
+impl Refused {
+    fn new(name: &BStr, value: &Expr) -> Self {
+        Refused { name: name.to_owned(), value: value.unparse_old() }
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Failed to set {} = {}", self.name, self.value)
+    }
+}
+
+/// The first attribute of changes to a job that keeps all of them out of the queue. Every attribute that is given is
+/// written, whether or not it differs.
+pub(super) fn of_changes(changes: &ClassAd, job: &ClassAd) -> Option<Refused> {
+    let mut all = changes.sorted();
+    all.sort_by(|a, b| caseless::cmp(a.0, b.0));
+    // The id to write to is that of the changed ad: any attribute fails for another job.
+    let redirects = ["ClusterId", "ProcId"]
+        .iter()
+        .any(|id| changes.get(id).is_some_and(|value| job.get(id).as_ref() != Some(&value)));
+    all.iter()
+        .find(|(name, value)| redirects || is_never_written(name) || !is_writable(name, value))
+        .map(|(name, value)| Refused::new(name, value))
+}
+
+/// The first attribute of an edited job that keeps the edit out of the queue. Only what reads otherwise is written.
+pub(super) fn of_edit(edited: &ClassAd, job: &ClassAd) -> Option<Refused> {
+    let mut all = edited.sorted();
+    all.sort_by(|a, b| caseless::cmp(a.0, b.0));
+    all.iter()
+        .filter(|(name, value)| job.get(name).is_none_or(|old| old.unparse_old() != value.unparse_old()))
+        .find(|(name, value)| is_never_written(name) || !is_writable(name, value))
+        .map(|(name, value)| Refused::new(name, value))
+}
+
+/// The first attribute of a new job that keeps it out of the queue. Its owner is that of the source.
+pub(super) fn of_submission(new: &ClassAd, source: &ClassAd) -> Option<Refused> {
+    let refused = |name: &BStr, value: &Expr| {
+        let is = |other: &str| caseless::eq(name, other.as_bytes());
+        !is_writable(name, value)
+            || (is("Owner") && !is_owner(value, source))
+            || (is("JobSetId") && !is_set_id(&value.unparse_old()))
+    };
+    let all = new.in_ad_order();
+    all.iter().find(|(name, value)| refused(name, value)).map(|(name, value)| Refused::new(name, value))
+}
+
+/// Whether an attribute is one that edits of a job leave as it is.
+pub(super) fn is_never_written(name: &[u8]) -> bool {
+    NEVER_WRITTEN.iter().any(|other| caseless::eq(name, other.as_bytes()))
+}
+
+/// As `IsValidAttrName` and `IsValidAttrValue` of `compat_classad.cpp`.
+fn is_writable(name: &[u8], value: &Expr) -> bool {
+    let name_is_valid = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    name_is_valid && value.unparse_old().find_byteset(b"\r\n").is_none()
+}
+
+/// The account itself in quotes, or nothing said.
+fn is_owner(value: &Expr, source: &ClassAd) -> bool {
+    match value.as_literal() {
+        Some(Value::Undefined) => true,
+        Some(Value::Str(name)) => source.string("Owner").is_none_or(|owner| owner == name),
+        _ => false,
+    }
+}
+
+/// As `strtol` reads it: a positive number and nothing else.
+fn is_set_id(text: &[u8]) -> bool {
+    text.to_str().ok().and_then(|text| text.parse::<i32>().ok()).is_some_and(|id| id > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ad(text: &str) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for line in text.split('\n') {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        ad
+    }
+
+    const JOB: &str =
+        "ClusterId = 3\nProcId = 0\nOwner = \"ana\"\nUser = \"ana@x\"\nJobUniverse = 5\nMyType = \"Job\"";
+
+    // All from 25.14's job router and schedd.
+    #[test]
+    fn what_identifies_a_job_is_not_written_again_not_even_unchanged() {
+        let name = |text: &str| of_changes(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
+        for line in
+            JOB.lines().chain(["TargetType = \"Machine\"", "JobSetId = 5", "A.B = 1", "Caf\u{e9} = 1"])
+        {
+            let expected = line.split(" = ").next().unwrap();
+            assert_eq!(name(&format!("Good = 1\n{line}")).as_deref(), Some(expected));
+        }
+        assert_eq!(name("Good = \"a\rb\"").as_deref(), Some("Good"));
+        for line in ["OsUser = \"x\"", "AuthTokenSubject = \"x\"", "GlobalJobId = \"x\"", "JobStatus = 9"] {
+            assert_eq!(name(line), None, "{line}");
+        }
+        assert_eq!(name("ZZ.b = 1\nb.A = 3\naaaaa.b = 1").as_deref(), Some("aaaaa.b"));
+        assert_eq!(name("AAA = 1\nClusterId = 99").as_deref(), Some("AAA"));
+    }
+
+    #[test]
+    fn an_edit_may_repeat_what_identifies_the_job() {
+        let name = |text: &str| of_edit(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
+        assert_eq!(name(JOB), None);
+        assert_eq!(name("OsUser = \"x\"\nJobStatus = 5"), None);
+        assert_eq!(name("MyType = \"X\"\nProcId = 99").as_deref(), Some("MyType"));
+        assert_eq!(name("Good = \"a\rb\"").as_deref(), Some("Good"));
+    }
+
+    #[test]
+    fn a_new_job_may_name_no_other_owner() {
+        let text = |text: &str| of_submission(&ad(text), &ad(JOB)).map(|refused| refused.to_string());
+        for line in ["Owner = \"ana\"", "owner = UNDEFINED", "User = 5", "MyType = \"X\"", "JobSetId = 5"] {
+            assert_eq!(text(line), None, "{line}");
+        }
+        for line in ["Owner = \"Ana\"", "Owner = ana", "Owner = error", "JobSetId = 0", "JobSetId = \"x\""] {
+            assert_eq!(text(line), Some(format!("Failed to set {line}")));
+        }
+        assert_eq!(text("Zz. = 1\nAAAA.B = 1\nb.A = 3").as_deref(), Some("Failed to set b.A = 3"));
+    }
+}

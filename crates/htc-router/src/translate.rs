@@ -1,0 +1,457 @@
+//! Making the routed ad: the standard translation and the transforms of a route (`VanillaToGrid.cpp`,
+//! `ApplyRoutingJobEdits`, `FinishSubmitJob`).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::{Knobs, Route, RouteTable};
+use htc_base::job::{JobStatus, Universe};
+use htc_base::quirks::Quirks;
+use htc_base::text::list;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Value};
+use htc_config::MacroSource;
+use htc_transform::{Failure, Observer, Session, Transform};
+
+/// What a copy does not take over from its source.
+const DELETED: [&str; 25] = [
+    "ClusterId",
+    "ProcId",
+    "BufferBlockSize",
+    "BufferSize",
+    "CondorPlatform",
+    "CondorVersion",
+    "CoreSize",
+    "GlobalJobId",
+    "User",
+    "OsUser",
+    "QDate",
+    "RemoteWallClockTime",
+    "LastRemoteWallClockTime",
+    "ServerTime",
+    "AutoClusterId",
+    "AutoClusterAttrs",
+    "TotalSubmitProcs",
+    "StageInFinish",
+    "StageInStart",
+    "UserLog",
+    "UserLogUseXML",
+    "DAGManNodesLog",
+    "DAGManNodesMask",
+    "TimerRemove",
+    "SUBMIT_Iwd",
+];
+
+/// What begins at zero.
+pub(super) const ZEROED: [&str; 12] = [
+    "ExitStatus",
+    "CompletionDate",
+    "NumCkpts",
+    "NumRestarts",
+    "NumSystemHolds",
+    "CommittedTime",
+    "CommittedSlotTime",
+    "CumulativeSlotTime",
+    "TotalSuspensions",
+    "LastSuspensionTime",
+    "CumulativeSuspensionTime",
+    "CommittedSuspensionTime",
+];
+
+/// Attributes of proxies and tokens, which never go to the destination (`submit_job.cpp`).
+pub const NOT_SENT: [&str; 11] = [
+    "x509UserProxySubject",
+    "x509UserProxyExpiration",
+    "x509UserProxyEmail",
+    "x509UserProxyVOName",
+    "x509UserProxyFirstFQAN",
+    "x509UserProxyFQAN",
+    "AuthTokenSubject",
+    "AuthTokenIssuer",
+    "AuthTokenGroups",
+    "AuthTokenScopes",
+    "AuthTokenId",
+];
+
+/// How often an output name is mapped on (`MAX_REMAP_RECURSIONS`).
+const MAP_DEPTH: usize = 128;
+
+/// Why a job could not be turned into what a route makes of it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TranslateError {
+    /// The ad has no JobUniverse: the reference's daemon aborts here.
+    #[error("the job has no JobUniverse")]
+    NoUniverse,
+    /// A transform failed; `None` is the route itself.
+    #[error("{failure}")]
+    Transform {
+        /// Name of a transform before or after the route.
+        transform: Option<BString>,
+        /// Where and why.
+        failure: Box<Failure>,
+    },
+    /// `UseSharedX509UserProxy` without `SharedX509UserProxy`.
+    #[error("UseSharedX509UserProxy is true, but SharedX509UserProxy is invalid!")]
+    NoProxy,
+    /// `UseSharedX509UserProxy` for a job whose files are not spooled.
+    #[error("UseSharedX509UserProxy is true, but JobShouldBeSandboxed is false.")]
+    ProxyWithoutSandbox,
+    /// `SendIDTokens` gives no string.
+    #[error("evaluated SendIDTokens value is invalid!")]
+    Tokens,
+    /// A name that no `JOB_ROUTER_CREATE_IDTOKEN_<name>` belongs to.
+    #[error("unknown IDTOKEN {0}")]
+    UnknownToken(BString),
+}
+
+impl TranslateError {
+    /// The transform before or after the route that failed.
+    pub fn transform(&self) -> Option<&BStr> {
+        match self {
+            TranslateError::Transform { transform, .. } => transform.as_ref().map(|name| name.as_ref()),
+            TranslateError::NoUniverse
+            | TranslateError::NoProxy
+            | TranslateError::ProxyWithoutSandbox
+            | TranslateError::Tokens
+            | TranslateError::UnknownToken(_) => None,
+        }
+    }
+
+    /// The reference's log line, given how the job is described there (`src=1.0,route=A`).
+    pub fn reference_text(&self, description: &str, route: &BStr) -> String {
+        match self {
+            TranslateError::NoUniverse => "VanillaToGrid: job ad lacks universe".into(),
+            TranslateError::Transform { transform: Some(name), failure } => {
+                format!("JobRouter failure in pre-route transform {name}: {}.", failure.reference_text())
+            }
+            TranslateError::Transform { transform: None, failure } => {
+                format!("JobRouter failure (route={route}): {}.", failure.reference_text())
+            }
+            other => format!("JobRouter failure ({description}): {other}"),
+        }
+    }
+}
+
+/// Which transform of the making.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One before the route.
+    Pre,
+    /// The route's own.
+    Route,
+    /// One after the route.
+    Post,
+}
+
+/// What becomes of a transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It begins.
+    Begins,
+    /// Its requirements do not hold.
+    Skipped,
+    /// It has ended, well or not.
+    Ended,
+}
+
+/// Is told which transform runs, and what it does.
+pub trait Watcher {
+    /// A transform begins, is left out or ends.
+    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage);
+    /// A line of the reference's log that belongs to no transform.
+    fn log(&mut self, _: &str) {}
+    /// The transform that has begun cannot go on; its end follows.
+    fn failed(&mut self, _: &Failure) {}
+    /// Who is told what the transform does.
+    fn observer(&mut self) -> &mut dyn Observer;
+}
+
+/// Watches nothing.
+#[derive(Debug, Default)]
+pub struct Unwatched(htc_transform::Silent);
+
+impl Watcher for Unwatched {
+    fn stage(&mut self, _: Part, _: &Transform, _: Stage) {}
+    fn observer(&mut self) -> &mut dyn Observer {
+        &mut self.0
+    }
+}
+
+/// The job that is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Original<'a> {
+    /// Its ad.
+    pub ad: &'a ClassAd,
+    /// Its id.
+    pub key: &'a str,
+    /// Whether the files of the copy are spooled.
+    pub sandboxed: bool,
+}
+
+/// What a file name is mapped to by `a=b;c=d`, directories included; `None` if nothing maps it (`filename_remap_find`).
+/// `say` is told what the reference logs meanwhile.
+pub fn remap(rules: &[u8], name: &[u8], say: &mut dyn FnMut(&str)) -> Option<BString> {
+    say(&format!("REMAP: begin with rules: {}\n", rules.as_bstr()));
+    // Blanks anywhere in the rules do not count.
+    let rules: Vec<u8> = rules.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    remap_at(&pairs(&rules), name, 0, say).ok().flatten()
+}
+
+/// Rules as pairs; a piece without `=` is passed over.
+fn pairs(rules: &[u8]) -> Vec<(BString, BString)> {
+    let mut pairs = Vec::new();
+    let mut rest = rules;
+    while !rest.is_empty() {
+        let (name, after) = upto(rest, b'=');
+        let Some(after) = after else { break };
+        if let Some(semicolon) = name.find_byte(b';') {
+            rest = &rest[semicolon + 1..];
+            continue;
+        }
+        let (value, after) = upto(after, b';');
+        pairs.push((name, value));
+        rest = after.unwrap_or_default();
+    }
+    pairs
+}
+
+/// The text before a delimiter, which a `\` protects, and what follows it; `None` if it is not there.
+fn upto(text: &[u8], delimiter: u8) -> (BString, Option<&[u8]>) {
+    let mut out = BString::default();
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            b'\\' if text.get(at + 1) == Some(&delimiter) => {
+                out.push(delimiter);
+                at += 1;
+            }
+            byte if byte == delimiter => return (out, Some(&text[at + 1..])),
+            byte => out.push(byte),
+        }
+        at += 1;
+    }
+    (out, None)
+}
+
+/// `Err` when the rules go round in circles; the text is the reference's marker.
+fn remap_at(
+    pairs: &[(BString, BString)],
+    name: &[u8],
+    depth: usize,
+    say: &mut dyn FnMut(&str),
+) -> Result<Option<BString>, BString> {
+    say(&format!("REMAP: {depth}: {}\n", name.as_bstr()));
+    if depth > MAP_DEPTH {
+        return Err("<abort>".into());
+    }
+    let circle = |inner: BString| BString::from(format!("<{depth}: {}>{inner}", name.as_bstr()));
+    if let Some((_, value)) = pairs.iter().find(|(key, _)| key == name) {
+        // What was found may be mapped again.
+        let further = remap_at(pairs, value, depth + 1, say).map_err(circle)?;
+        return Ok(Some(further.unwrap_or_else(|| value.clone())));
+    }
+    let Some(slash) = name.rfind_byte(b'/') else { return Ok(None) };
+    let (parent, entry) = (&name[..slash], &name[slash + 1..]);
+    let mapped = remap_at(pairs, parent, depth + 1, say).map_err(circle)?;
+    Ok(mapped.map(|parent| [parent.as_slice(), b"/", entry].concat().into()))
+}
+
+/// Makes routed ads with a table's transforms.
+pub struct Translator<'a> {
+    /// Routes and transforms.
+    pub table: &'a RouteTable,
+    /// The router's parameters.
+    pub knobs: &'a Knobs,
+    /// The configuration that `$(NAME)` falls back to.
+    pub config: Option<&'a dyn MacroSource>,
+    /// What is outside; its clock is the time of evaluation.
+    pub world: &'a dyn World,
+    /// Deviations.
+    pub quirks: Quirks,
+}
+
+impl Translator<'_> {
+    /// Applies the transforms before, of and after a route. Macros pass from one to the next.
+    ///
+    /// # Errors
+    /// The transform that failed; the ad shows what was done until then.
+    pub fn apply(
+        &self,
+        route: &Route,
+        ad: &mut ClassAd,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), TranslateError> {
+        let mut session = Session::new(self.world, self.config);
+        session.quirks = self.quirks;
+        let before = self.table.pre.iter().map(|transform| (Part::Pre, transform));
+        let after = self.table.post.iter().map(|transform| (Part::Post, transform));
+        for (part, transform) in before.chain([(Part::Route, &route.transform)]).chain(after) {
+            // The requirements of the route itself were looked at when it was chosen.
+            if part != Part::Route && !session.matches(transform, ad) {
+                watcher.stage(part, transform, Stage::Skipped);
+                continue;
+            }
+            watcher.stage(part, transform, Stage::Begins);
+            let done = session.apply(transform, ad, watcher.observer());
+            if let Err(failure) = &done {
+                watcher.failed(failure);
+            }
+            watcher.stage(part, transform, Stage::Ended);
+            done.map_err(|failure| TranslateError::Transform {
+                transform: (part != Part::Route).then(|| transform.name.clone()),
+                failure: Box::new(failure),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The standard translation: turns a copy of the source into a job of its own. What was done until an error stays done.
+    fn standard(
+        &self,
+        route: &Route,
+        sandboxed: bool,
+        ad: &mut ClassAd,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), TranslateError> {
+        for name in DELETED {
+            ad.remove(name);
+        }
+        ad.set("JobStatus", JobStatus::IDLE);
+        ad.set("RemoteUserCpu", 0.0);
+        ad.set("RemoteSysCpu", 0.0);
+        for name in ZEROED {
+            ad.set(name, 0);
+        }
+        ad.set("ExitBySignal", false);
+        let old = ad.get("JobUniverse").ok_or(TranslateError::NoUniverse)?;
+        ad.set("JobUniverse", route.universe);
+        ad.insert("Remote_JobUniverse", old);
+        if route.universe != Universe::Grid.number() {
+            return Ok(());
+        }
+        ad.remove("CurrentHosts");
+        ad.set("GridResource", route.grid_resource.clone());
+        let remaps = Context::new(self.world).my(ad).string("TransferOutputRemaps").unwrap_or_default();
+        if sandboxed || remaps.is_empty() {
+            return Ok(());
+        }
+        // A job of the grid universe writes its output to its final place by itself.
+        ad.remove("TransferOutputRemaps");
+        for name in ["Out", "Err"] {
+            if let Some(file) = Context::new(self.world).my(ad).string(name)
+                && let Some(mapped) = remap(&remaps, &file, &mut |text| watcher.log(text))
+            {
+                ad.set(name, mapped);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the copy of a job, given the claimed source or the answer of its translate hook as `ad`.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub fn copy(
+        &self,
+        route: &Route,
+        original: &Original<'_>,
+        ad: &mut ClassAd,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), TranslateError> {
+        self.standard(route, original.sandboxed, ad, watcher)?;
+        self.apply(route, ad, watcher)?;
+        ad.set("RoutedFromJobId", original.key);
+        ad.set("RoutedBy", self.knobs.name.clone());
+        ad.set("RouteName", route.name.clone());
+        ad.remove("RoutedToJobId");
+        self.lend_proxy(route, original, ad)?;
+        self.send_tokens(route, original.ad, ad)
+    }
+
+    /// Names the copy of the router's proxy that the job gets; copying the file is the runner's part.
+    fn lend_proxy(
+        &self,
+        route: &Route,
+        original: &Original<'_>,
+        ad: &mut ClassAd,
+    ) -> Result<(), TranslateError> {
+        if !route.use_shared_proxy.truth(original.ad, self.world) {
+            return Ok(());
+        }
+        let Some(file) = route.lent_proxy(original.ad, self.world) else {
+            return Err(TranslateError::NoProxy);
+        };
+        if !original.sandboxed {
+            return Err(TranslateError::ProxyWithoutSandbox);
+        }
+        ad.set("x509userproxy", BString::from([&file[..], b".", original.key.as_bytes()].concat()));
+        Ok(())
+    }
+
+    /// Puts the files of the tokens in front of the input files.
+    fn send_tokens(&self, route: &Route, source: &ClassAd, ad: &mut ClassAd) -> Result<(), TranslateError> {
+        let names = match (&route.send_tokens.expr, route.send_tokens.value(source, self.world)) {
+            (None, _) => self.knobs.send_tokens.clone(),
+            (Some(_), Some(Value::Str(names))) => names,
+            (Some(expr), _) if matches!(expr.as_literal(), Some(Value::Undefined)) => BString::default(),
+            _ => return Err(TranslateError::Tokens),
+        };
+        let mut files: Vec<&[u8]> = Vec::new();
+        for name in list::split(&names) {
+            match self.knobs.tokens.iter().find(|(known, _)| known == name) {
+                Some((_, file)) => files.push(file),
+                None => return Err(TranslateError::UnknownToken(name.into())),
+            }
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        let inputs = ad.string("TransferInput").map(BString::from).unwrap_or_default();
+        if !inputs.is_empty() {
+            files.push(&inputs);
+        }
+        let joined = BString::from(bstr::join(",", files));
+        ad.set("TransferInput", joined);
+        Ok(())
+    }
+}
+
+/// What editing a source in place changes: attributes set and attributes gone, in byte order of their names
+/// (`push_classad_diff`).
+pub fn difference(source: &ClassAd, edited: &ClassAd) -> Vec<(BString, Option<htc_classad::Expr>)> {
+    let mut changes = Vec::new();
+    for (name, expr) in edited.sorted() {
+        if source.get(name).as_ref() != Some(&expr) {
+            changes.push((name.into(), Some(expr)));
+        }
+    }
+    for (name, _) in source.sorted() {
+        if !edited.contains(name) {
+            changes.push((name.into(), None));
+        }
+    }
+    changes.sort_by(|a: &(BString, _), b| a.0.cmp(&b.0));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_mapped_as_file_transfer_maps_them() {
+        for (rules, name, expected) in [
+            ("out=/x/out;err=/y", "out", Some("/x/out")),
+            (" out = /x/out ; err = /y ", "err", Some("/y")),
+            ("out=a;a=b", "out", Some("b")),
+            ("d=/data", "d/e/f", Some("/data/e/f")),
+            ("nothing;out=1", "out", Some("1")),
+            (r"a\=b=c\;d", "a=b", Some("c;d")),
+            ("out=1", "other", None),
+            ("a=b;b=a", "a", None),
+            ("", "a", None),
+        ] {
+            let got = remap(rules.as_bytes(), name.as_bytes(), &mut |_| {});
+            assert_eq!(got.as_ref().map(|got| got.to_string()), expected.map(String::from), "{rules} {name}");
+        }
+    }
+}

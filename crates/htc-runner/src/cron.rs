@@ -1,0 +1,355 @@
+//! Carries out what a cron manager asks for: starts the jobs' programs, reads their blocks as they come, signals them.
+//!
+//! The owner of the loop hands each event of its reactor to [`CronRunner::take`], and lets time pass at
+//! [`CronRunner::next_wake`]. What time it is the owner says: the clock may be a simulated one.
+//!
+//! Reference: `cron_job.cpp` (StartJobProcess, StdoutHandler, Reaper), `startd_cron_job_mgr.cpp`, `classad_cron_job.cpp`.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use super::hook_call::HookCall;
+use super::hook_environment::HookEnvironment;
+use super::spawning::Spawning;
+use htc_base::process::{ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::time::Now;
+use htc_base::world::World;
+use htc_hook::cron_job::{AutoPublish, CronJob, CronManager};
+use htc_hook::cron_output::CronOutput;
+use htc_os::{ChildId, Event, Leftover, Reactor, Stream, Whom};
+use htc_slot::cron_ads::{CronAds, Published};
+use htc_slot::cron_schedule::{CronAction, CronEvent, CronNote, CronRun, CronSchedule, MayStart};
+
+/// How much of a run's standard error is kept, in bytes.
+const STDERR_KEPT: usize = 64 * 1024;
+
+/// What the jobs' programs get of the daemon.
+#[derive(Clone, Debug)]
+pub struct CronSurroundings {
+    /// Whose jobs they are.
+    pub manager: CronManager,
+    /// The daemon's environment, without private keys.
+    pub environment: HookEnvironment,
+    /// LOG: the working directory of jobs without CWD.
+    pub directory: PathBuf,
+    /// The account they run as; `None`: that of the program.
+    pub identity: Option<Identity>,
+    /// Which quirks.
+    pub quirks: Quirks,
+}
+
+/// What a runner works with just now.
+pub struct CronMoment<'a> {
+    /// Who starts and signals programs.
+    pub reactor: &'a mut Reactor,
+    /// What time it is.
+    pub now: Now,
+    /// Whether a job may start.
+    pub may_start: &'a MayStart<'a>,
+    /// What is outside.
+    pub world: &'a dyn World,
+}
+
+/// What there is to tell.
+#[derive(Clone, Debug)]
+pub enum CronNotice {
+    /// A run has begun.
+    Started {
+        /// The job.
+        name: BString,
+        /// Its process.
+        pid: i32,
+    },
+    /// A run could not be started.
+    NotStarted {
+        /// The job.
+        name: BString,
+        /// Why.
+        reason: String,
+    },
+    /// A block was taken in.
+    Published {
+        /// The job.
+        job: BString,
+        /// What it did.
+        block: Published,
+    },
+    /// A last line without newline waits for the next run.
+    Unended {
+        /// The line.
+        line: BString,
+        /// By which quirk.
+        leaks: Quirk,
+    },
+    /// A block has grown too large: further lines of it are dropped.
+    TooLarge {
+        /// The job.
+        name: BString,
+    },
+    /// A signal was sent.
+    Signalled {
+        /// The job; empty when it is dropped.
+        name: BString,
+        /// The signal.
+        signal: i32,
+    },
+    /// A run has ended.
+    Ended {
+        /// The job.
+        name: BString,
+        /// How.
+        exit: Exit,
+        /// How long it took.
+        took: Duration,
+        /// Its standard error.
+        stderr: Vec<u8>,
+        /// What it left behind; nobody kills that.
+        left_behind: Vec<Leftover>,
+    },
+    /// The job is gone from the list, with its ads.
+    Dropped {
+        /// The job.
+        name: BString,
+    },
+    /// A line for the log.
+    Note(CronNote),
+}
+
+struct Running {
+    run: CronRun,
+    name: BString,
+    began: Now,
+    stderr: Vec<u8>,
+}
+
+/// The live side of one cron manager.
+pub struct CronRunner {
+    surroundings: CronSurroundings,
+    schedule: CronSchedule,
+    ads: CronAds,
+    auto_publish: AutoPublish,
+    outputs: FxHashMap<BString, CronOutput>,
+    running: FxHashMap<ChildId, Running>,
+    told: VecDeque<CronNotice>,
+}
+
+impl CronRunner {
+    /// A manager without jobs.
+    pub fn new(surroundings: CronSurroundings) -> Self {
+        let quirks = surroundings.quirks;
+        CronRunner {
+            surroundings,
+            schedule: CronSchedule::new(quirks),
+            ads: CronAds::new(quirks),
+            auto_publish: AutoPublish::default(),
+            outputs: FxHashMap::default(),
+            running: FxHashMap::default(),
+            told: VecDeque::new(),
+        }
+    }
+
+    /// The jobs and when they run.
+    pub fn schedule(&self) -> &CronSchedule {
+        &self.schedule
+    }
+
+    /// What they have published.
+    pub fn ads(&self) -> &CronAds {
+        &self.ads
+    }
+
+    /// The same, to tell monitors that a job of the slot begins or ends.
+    pub fn ads_mut(&mut self) -> &mut CronAds {
+        &mut self.ads
+    }
+
+    /// How many programs run, those of dropped jobs included.
+    pub fn alive(&self) -> usize {
+        self.running.len()
+    }
+
+    /// The jobs whose programs run, in the order of their names.
+    pub fn running(&self) -> Vec<BString> {
+        let mut names: Vec<_> = self.running.values().map(|running| running.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// When [`CronEvent::TimePasses`] is due.
+    pub fn next_wake(&self) -> Option<htc_base::time::Tick> {
+        self.schedule.next_wake()
+    }
+
+    /// What has happened since this was asked last.
+    pub fn told(&mut self) -> impl Iterator<Item = CronNotice> {
+        std::mem::take(&mut self.told).into_iter()
+    }
+
+    /// The configuration was read, for the first time or again.
+    pub fn configure(
+        &mut self,
+        jobs: Vec<CronJob>,
+        max_load: f64,
+        auto_publish: AutoPublish,
+        at: &mut CronMoment<'_>,
+    ) {
+        self.auto_publish = auto_publish;
+        let prefixes: Vec<(BString, BString)> =
+            jobs.iter().map(|job| (job.name.clone(), job.prefix.clone())).collect();
+        for (name, prefix) in prefixes {
+            let quirks = self.surroundings.quirks;
+            let fresh = || CronOutput::new(&prefix, quirks);
+            self.outputs.entry(name).or_insert_with(fresh).set_prefix(&prefix);
+        }
+        let before: Vec<CronJob> = jobs.clone();
+        self.step(CronEvent::Configured { jobs, max_load }, at);
+        self.ads.configure(&before);
+    }
+
+    /// Lets the machine know of something that is no event of the reactor.
+    pub fn step(&mut self, event: CronEvent, at: &mut CronMoment<'_>) {
+        let mut actions: VecDeque<CronAction> = self.schedule.step(at.now, event, at.may_start).into();
+        while let Some(action) = actions.pop_front() {
+            match action {
+                CronAction::Start { name, run } => {
+                    if let Err(reason) = self.start(&name, run, at) {
+                        self.told.push_back(CronNotice::NotStarted { name, reason });
+                        let event = CronEvent::NotStarted(run);
+                        actions.extend(self.schedule.step(at.now, event, at.may_start));
+                    }
+                }
+                CronAction::Signal { run, signal } => {
+                    let Some((&child, running)) = self.running.iter().find(|(_, known)| known.run == run)
+                    else {
+                        continue;
+                    };
+                    at.reactor.kill(child, signal, Whom::Process);
+                    self.told.push_back(CronNotice::Signalled { name: running.name.clone(), signal });
+                }
+                CronAction::Dropped { name } => {
+                    self.ads.drop_job(&name);
+                    self.outputs.remove(&name);
+                    self.told.push_back(CronNotice::Dropped { name });
+                }
+                CronAction::Note(note) => self.told.push_back(CronNotice::Note(note)),
+            }
+        }
+    }
+
+    fn start(&mut self, name: &BString, run: CronRun, at: &mut CronMoment<'_>) -> Result<(), String> {
+        let Some(job) = self.schedule.job(name) else { return Ok(()) };
+        let spec = self.child(job, at.now, at.world);
+        if let Some(output) = self.outputs.get_mut(name) {
+            output.begin();
+        }
+        let child = at.reactor.spawn(spec).map_err(|error| match error.interpreter {
+            Some(_) => error.to_string(),
+            None => format!("{error}: {}", error.reason()),
+        })?;
+        let pid = at.reactor.pid(child).unwrap_or_default();
+        self.told.push_back(CronNotice::Started { name: name.clone(), pid });
+        let running = Running { run, name: name.clone(), began: at.now, stderr: Vec::new() };
+        self.running.insert(child, running);
+        Ok(())
+    }
+
+    /// The program as the daemon starts it: `argv[0]` is the job's name, there is no standard input, the session is the
+    /// daemon's own.
+    pub fn child(&self, job: &CronJob, now: Now, world: &dyn World) -> ChildSpec {
+        let CronSurroundings { manager, environment, directory, identity, quirks } = &self.surroundings;
+        let mut environment = environment.clone();
+        environment.variables.merge(&job.environment);
+        if *manager == CronManager::Schedd || !quirks.has(Quirk::CronEnvMissing) {
+            let name = manager.prefix().split('_').next().unwrap_or_default();
+            environment.variables.set(format!("{name}_INTERFACE_VERSION"), "1");
+            environment.variables.set(format!("{name}_CRON_NAME"), name);
+            if !job.config_val.is_empty() {
+                environment.variables.set(format!("{name}_CONFIG_VAL"), job.config_val.clone());
+            }
+        }
+        if !job.manager_config_val.is_empty() {
+            let name = format!("{}_CONFIG_VAL", manager.prefix());
+            environment.variables.set(name, job.manager_config_val.clone());
+        }
+        let spawning = Spawning::of(*quirks);
+        let directory = match job.directory.is_empty() {
+            true => directory.clone(),
+            false => job.directory.to_path_lossy().into_owned(),
+        };
+        ChildSpec {
+            argv: std::iter::once(job.name.clone()).chain(job.arguments.iter().cloned()).collect(),
+            env: environment.entries(),
+            cwd: Some(directory),
+            identity: identity.clone(),
+            stdio: [spawning.unused(), Stdio::Pieces, Stdio::Pieces],
+            session: Session::Inherit,
+            ignore_sigpipe: spawning.as_daemon,
+            limits: super::hook_limits::default_of_daemon(),
+            ancestor: Some(HookCall::marker(now, world.random())),
+            left_behind: LeftBehind::Kept,
+            ..ChildSpec::new(job.executable.to_path_lossy().into_owned())
+        }
+    }
+
+    /// Takes an event of the reactor; those of other children are given back.
+    pub fn take(&mut self, event: Event, at: &mut CronMoment<'_>) -> Option<Event> {
+        match event {
+            Event::Piece { child, stream, bytes } if self.running.contains_key(&child) => {
+                match stream {
+                    Stream::Stdout => self.printed(child, Some(&bytes), at),
+                    Stream::Stderr => {
+                        if let Some(running) = self.running.get_mut(&child) {
+                            let room = STDERR_KEPT.saturating_sub(running.stderr.len());
+                            running.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                        }
+                    }
+                }
+                None
+            }
+            Event::Exited { child, exit, left_behind, .. } if self.running.contains_key(&child) => {
+                self.printed(child, None, at);
+                let Running { run, name, began, stderr } = self.running.remove(&child)?;
+                let took = at.now.tick().since(began.tick());
+                self.told.push_back(CronNotice::Ended { name, exit, took, stderr, left_behind });
+                self.step(CronEvent::Ended(run), at);
+                None
+            }
+            other => Some(other),
+        }
+    }
+
+    /// Takes output in, or its end, and publishes the blocks that it completes.
+    fn printed(&mut self, child: ChildId, bytes: Option<&[u8]>, at: &CronMoment<'_>) {
+        let Some(running) = self.running.get(&child) else { return };
+        // What the processes of dropped jobs print is lost.
+        let Some(job) = self.schedule.job_of(running.run).cloned() else { return };
+        let Some(output) = self.outputs.get_mut(&running.name) else { return };
+        let mut blocks = output.take(bytes.unwrap_or_default());
+        if output.has_overflown() {
+            self.told.push_back(CronNotice::TooLarge { name: job.name.clone() });
+        }
+        // One that was ended by KILL is started again before its unfinished block would count (p80).
+        if bytes.is_none() && !self.schedule.begins_anew(running.run) {
+            blocks.extend(output.finish());
+            if let Some((line, leaks)) = output.leaking() {
+                self.told.push_back(CronNotice::Unended { line: line.into(), leaks });
+            }
+        }
+        for block in blocks {
+            let published = match self.surroundings.manager {
+                CronManager::Startd | CronManager::Benchmarks => {
+                    self.ads.publish(&job, &block, self.auto_publish, at.now, at.world)
+                }
+                CronManager::Schedd => self.ads.publish_untagged(&job, &block, at.now),
+            };
+            self.told.push_back(CronNotice::Published { job: job.name.clone(), block: published });
+            // Nothing is started by a block.
+            self.schedule.step(at.now, CronEvent::Published(running.run), &|_| true);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The log of all jobs (EVENT_LOG), which schedd, shadow and starter write beside the jobs' own: its head, its rotation, its locks.
+//!
+//! Reference: `write_user_log.cpp` (`openGlobalLog`, `checkGlobalLogRotation`, `doRotation`), `WriteUserLogHeader::GenerateEvent`.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+use nix::libc;
+
+use htc_base::process::Identity;
+use htc_base::time::Now;
+use htc_base::world::World;
+use htc_classad::ClassAd;
+use htc_config::{ValueError, View};
+use htc_os::file_lock::{self, FileLock};
+use htc_os::identity::acting_as;
+use htc_user_log::{Body, EventTime, FormatOptions, JobEvent};
+
+/// How wide the text of a head is: it is written again in place when the file is rotated.
+const HEAD: usize = 256;
+
+/// What the configuration says of the log of all jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventLogKnobs {
+    /// EVENT_LOG.
+    pub path: PathBuf,
+    /// EVENT_LOG_ROTATION_LOCK, which the table of defaults has; else the log's name with `.lock`.
+    pub rotation_lock: PathBuf,
+    /// EVENT_LOG_FORMAT_OPTIONS and EVENT_LOG_USE_XML.
+    pub options: FormatOptions,
+    /// EVENT_LOG_MAX_SIZE, else MAX_EVENT_LOG, in bytes.
+    pub max_size: u64,
+    /// EVENT_LOG_MAX_ROTATIONS; 0: never rotated.
+    pub rotations: u32,
+    /// EVENT_LOG_FSYNC.
+    pub fsync: bool,
+    /// EVENT_LOG_LOCKING.
+    pub locking: bool,
+    /// Where files stand that are locked for others (CREATE_LOCKS_ON_LOCAL_DISK, LOCAL_DISK_LOCK_DIR); `None`: the log itself is.
+    pub locks: Option<PathBuf>,
+    /// EVENT_LOG_COUNT_EVENTS.
+    pub count_events: bool,
+    /// EVENT_LOG_FORCE_CLOSE.
+    pub force_close: bool,
+    /// EVENT_LOG_JOB_AD_INFORMATION_ATTRS.
+    pub information: BString,
+}
+
+impl EventLogKnobs {
+    /// Reads them; `None` without an EVENT_LOG.
+    ///
+    /// # Errors
+    /// A value that is none.
+    pub fn read(view: &View<'_>) -> Result<Option<Self>, ValueError> {
+        let text = |name: &str| -> Result<Option<BString>, ValueError> {
+            Ok(view.string(name)?.map(|setting| setting.value).filter(|value| !value.is_empty()))
+        };
+        let boolean = |name: &str| -> Result<bool, ValueError> {
+            Ok(view.boolean(name)?.is_some_and(|setting| setting.value))
+        };
+        let int = |name: &str, usual: i64| -> Result<i64, ValueError> {
+            Ok(view.int(name)?.map_or(usual, |setting| setting.value))
+        };
+        let Some(path) = text("EVENT_LOG")? else { return Ok(None) };
+        let path = path.to_path_lossy().into_owned();
+        let lock = text("EVENT_LOG_ROTATION_LOCK")?.map(|path| path.to_path_lossy().into_owned());
+        let words = text("EVENT_LOG_FORMAT_OPTIONS")?.unwrap_or_default();
+        let mut options = FormatOptions::parse_over(FormatOptions::of_event_log(), &words);
+        if boolean("EVENT_LOG_USE_XML")? {
+            (options.xml, options.json) = (true, false);
+        }
+        let mut max_size = int("EVENT_LOG_MAX_SIZE", -1)?;
+        if max_size < 0 {
+            max_size = int("MAX_EVENT_LOG", 1_000_000)?.max(0);
+        }
+        let rotations = if max_size == 0 { 0 } else { int("EVENT_LOG_MAX_ROTATIONS", 1)?.max(0) };
+        Ok(Some(EventLogKnobs {
+            rotation_lock: lock.unwrap_or_else(|| with_suffix(&path, ".lock")),
+            path,
+            options,
+            max_size: max_size.unsigned_abs(),
+            rotations: u32::try_from(rotations).unwrap_or(u32::MAX),
+            fsync: boolean("EVENT_LOG_FSYNC")?,
+            locking: boolean("EVENT_LOG_LOCKING")?,
+            locks: places_of_locks(view)?,
+            count_events: boolean("EVENT_LOG_COUNT_EVENTS")?,
+            force_close: boolean("EVENT_LOG_FORCE_CLOSE")?,
+            information: text("EVENT_LOG_JOB_AD_INFORMATION_ATTRS")?.unwrap_or_default(),
+        }))
+    }
+}
+
+/// Where locks on this machine's own disk stand, if they do (`FileLock::getTempPath`).
+///
+/// # Errors
+/// A value that is none.
+pub fn places_of_locks(view: &View<'_>) -> Result<Option<PathBuf>, ValueError> {
+    if !view.boolean("CREATE_LOCKS_ON_LOCAL_DISK")?.is_none_or(|setting| setting.value) {
+        return Ok(None);
+    }
+    let place = view.string("LOCAL_DISK_LOCK_DIR")?.map(|setting| setting.value);
+    let place = place.filter(|place| !place.is_empty()).map(|place| place.to_path_lossy().into_owned());
+    Ok(Some(place.unwrap_or_else(|| "/tmp/condorLocks".into())))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// What the head of a file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Head {
+    created: i64,
+    id: String,
+    sequence: u32,
+    size: u64,
+    events: u64,
+    offset: u64,
+    event_offset: u64,
+    rotations: u32,
+}
+
+impl Head {
+    /// Its text, as wide as all.
+    fn text(&self) -> BString {
+        let Head { created, id, sequence, size, events, offset, event_offset, rotations } = self;
+        let text = format!(
+            "Global JobLog: ctime={created} id={id} sequence={sequence} size={size} events={events} offset={offset} event_off={event_offset} max_rotation={rotations} creator_name=<>"
+        );
+        format!("{text:HEAD$}").into()
+    }
+
+    /// Finds one at the beginning of a file, whatever its form.
+    fn find(bytes: &[u8]) -> Option<Head> {
+        let words = bytes[bytes.find(b"Global JobLog:")?..].to_str_lossy().into_owned();
+        let word = |name: &str| {
+            words
+                .split_whitespace()
+                .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+                .map(str::to_owned)
+        };
+        let number = |name: &str| word(name)?.parse::<u64>().ok();
+        Some(Head {
+            created: word("ctime")?.parse().ok()?,
+            id: word("id")?,
+            sequence: u32::try_from(number("sequence")?).ok()?,
+            size: number("size").unwrap_or(0),
+            events: number("events").unwrap_or(0),
+            offset: number("offset").unwrap_or(0),
+            event_offset: number("event_off").unwrap_or(0),
+            rotations: number("max_rotation").and_then(|number| u32::try_from(number).ok()).unwrap_or(0),
+        })
+    }
+
+    /// That of the file which comes after one of this head.
+    fn next(&self, now: Now, id: &str, rotations: u32) -> Head {
+        let sequence = self.sequence + 1;
+        Head {
+            created: now.epoch(),
+            id: format!("{id}{sequence}.{}.{:06}", now.epoch(), now.wall_us.rem_euclid(1_000_000)),
+            sequence,
+            size: 0,
+            events: 0,
+            offset: self.offset + self.size,
+            event_offset: self.event_offset + self.events,
+            rotations,
+        }
+    }
+}
+
+/// The log, opened when the first event comes.
+#[derive(Debug)]
+pub struct EventLog {
+    knobs: EventLogKnobs,
+    /// The account of daemons, where we are root.
+    identity: Option<Identity>,
+    /// What the ids of its files begin with.
+    id: String,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    inode: u64,
+    size: u64,
+}
+
+impl EventLog {
+    /// The log of these knobs, written by that account.
+    pub fn new(knobs: EventLogKnobs, identity: Option<Identity>, now: Now) -> Self {
+        let uid = identity.as_ref().map_or_else(|| nix::unistd::getuid().as_raw(), |identity| identity.uid);
+        let (seconds, micros) = (now.epoch(), now.wall_us.rem_euclid(1_000_000));
+        let id = format!("{uid}.{}.{seconds}.{micros}.", std::process::id());
+        EventLog { knobs, identity, id, open: None }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.knobs.path
+    }
+
+    /// Writes an event, and what of the job's ad is told beside it; rotates the file first where it has grown too large.
+    ///
+    /// # Errors
+    /// Those of the file system, or somebody holds its lock for too long. Nothing of the event stands there then.
+    pub fn write(&mut self, event: &JobEvent, ad: &ClassAd, now: Now, world: &dyn World) -> io::Result<()> {
+        let identity = self.identity.clone();
+        acting_as(identity.as_ref(), || self.write_as_daemon(event, ad, now, world))?
+    }
+
+    fn write_as_daemon(
+        &mut self,
+        event: &JobEvent,
+        ad: &ClassAd,
+        now: Now,
+        world: &dyn World,
+    ) -> io::Result<()> {
+        if self.open.is_none() {
+            self.open(&Head::default(), now, world)?;
+        }
+        let lock = self.lock()?;
+        let rotated = self.rotate(now, world)?;
+        let _lock = if rotated { self.lock()? } else { lock };
+        let time = EventTime::at(now.wall_us, self.knobs.options, &world.zone(now.epoch()));
+        let event = JobEvent { time, ..event.clone() };
+        let mut bytes = self.print(&event);
+        if let Some(more) = event.information_of(&self.knobs.information, ad, world) {
+            bytes.extend(self.print(&more));
+        }
+        if let Some(open) = &mut self.open {
+            open.file.write_all(&bytes)?;
+            if self.knobs.fsync {
+                open.file.sync_data()?;
+            }
+        }
+        if self.knobs.force_close {
+            self.open = None;
+        }
+        Ok(())
+    }
+
+    fn print(&self, event: &JobEvent) -> Vec<u8> {
+        match self.knobs.options {
+            FormatOptions { xml: true, .. } => event.xml(),
+            FormatOptions { json: true, .. } => event.json(),
+            options => event.text(options),
+        }
+    }
+
+    /// Opens the file, and writes a head into one that is empty; `last` is the head of the file before it.
+    fn open(&mut self, last: &Head, now: Now, world: &dyn World) -> io::Result<()> {
+        let options = || {
+            let mut options = OpenOptions::new();
+            // A FIFO without a reader holds nobody up.
+            options.append(true).create(true).mode(0o664).custom_flags(libc::O_NONBLOCK);
+            options
+        };
+        let file = options().open(&self.knobs.path).or_else(|error| {
+            let parent = self.knobs.path.parent().filter(|_| error.kind() == io::ErrorKind::NotFound);
+            let Some(parent) = parent else { return Err(error) };
+            fs::create_dir_all(parent)?;
+            options().open(&self.knobs.path)
+        })?;
+        let status = file.metadata()?;
+        self.open = Some(Open { file, inode: status.ino(), size: status.len() });
+        let _lock = self.lock()?;
+        let Some(open) = &self.open else { return Ok(()) };
+        if open.file.metadata()?.len() == 0 {
+            let head = last.next(now, &self.id, self.knobs.rotations);
+            let bytes = self.print_head(&head, now, world);
+            if let Some(open) = &mut self.open {
+                open.file.write_all(&bytes)?;
+                open.size = bytes.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn print_head(&self, head: &Head, now: Now, world: &dyn World) -> Vec<u8> {
+        let time = EventTime::at(now.wall_us, self.knobs.options, &world.zone(now.epoch()));
+        let mut event = JobEvent::new(-1, -1, time, Body::Generic(head.text()));
+        event.subproc = -1;
+        self.print(&event)
+    }
+
+    /// The lock of the log itself, if it has one, until it is dropped.
+    fn lock(&self) -> io::Result<Option<FileLock>> {
+        match &self.open {
+            Some(open) if self.knobs.locking => {
+                FileLock::of(&self.knobs.path, &open.file, self.knobs.locks.as_deref()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Moves a file that has grown too large out of the way, or goes on with that of somebody who has done so; true in both cases.
+    fn rotate(&mut self, now: Now, world: &dyn World) -> io::Result<bool> {
+        if self.knobs.rotations == 0 || !self.is_too_large(now, world)?.unwrap_or(false) {
+            return Ok(false);
+        }
+        // Somebody else may be just as far: who has the lock looks once more.
+        let lock = match file_lock::open(&self.knobs.rotation_lock) {
+            Ok(file) => FileLock::wait(file, &self.knobs.path).map(Some),
+            // As 25.14 goes on where the file cannot be made (`FakeFileLock`).
+            Err(_) => Ok(None),
+        };
+        // Who does not get it writes into the large file.
+        let Ok(_lock) = lock else { return Ok(false) };
+        match self.is_too_large(now, world)? {
+            Some(true) => {}
+            Some(false) => return Ok(false),
+            None => return Ok(true),
+        }
+        let head = self.close_head(now, world)?;
+        self.move_files()?;
+        self.open = None;
+        self.open(&head, now, world)?;
+        Ok(true)
+    }
+
+    /// Whether the file is larger than it may be; `None`: another one stands in its place by now, and is open.
+    fn is_too_large(&mut self, now: Now, world: &dyn World) -> io::Result<Option<bool>> {
+        let status = match fs::metadata(&self.knobs.path) {
+            Ok(status) => status,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.open(&Head::default(), now, world)?;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(open) = &mut self.open else { return Ok(Some(false)) };
+        if status.ino() != open.inode || status.len() < open.size {
+            self.open(&Head::default(), now, world)?;
+            return Ok(None);
+        }
+        open.size = status.len();
+        Ok(Some(status.len() > self.knobs.max_size))
+    }
+
+    /// Writes into the head of a file what it comes to, before it is moved; a file without one stays as it is.
+    fn close_head(&self, now: Now, world: &dyn World) -> io::Result<Head> {
+        let bytes = fs::read(&self.knobs.path)?;
+        let Some(mut head) = bytes.get(..bytes.len().min(2 * HEAD)).and_then(Head::find) else {
+            return Ok(Head::default());
+        };
+        head.size = bytes.len() as u64;
+        head.rotations = self.knobs.rotations;
+        if self.knobs.count_events {
+            let end: &[u8] = match self.knobs.options {
+                FormatOptions { xml: true, .. } => b"</c>",
+                FormatOptions { json: true, .. } => b"}",
+                _ => b"...",
+            };
+            // The head itself is none.
+            head.events = (bytes.lines().filter(|line| *line == end).count() as u64).saturating_sub(1);
+        }
+        let bytes = self.print_head(&head, now, world);
+        OpenOptions::new().write(true).open(&self.knobs.path)?.write_all_at(&bytes, 0)?;
+        Ok(head)
+    }
+
+    /// `LOG` becomes `LOG.old`, or `LOG.1` and what was that `LOG.2`.
+    fn move_files(&self) -> io::Result<()> {
+        let numbered = |number: u32| with_suffix(&self.knobs.path, &format!(".{number}"));
+        let first = match self.knobs.rotations {
+            1 => with_suffix(&self.knobs.path, ".old"),
+            most => {
+                for number in (2..=most.min(MOST_ROTATIONS)).rev() {
+                    match fs::rename(numbered(number - 1), numbered(number)) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                        _ => {}
+                    }
+                }
+                numbered(1)
+            }
+        };
+        fs::rename(&self.knobs.path, first)
+    }
+}
+
+/// More files than that are not looked for at each rotation.
+const MOST_ROTATIONS: u32 = 10_000;

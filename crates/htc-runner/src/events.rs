@@ -1,0 +1,501 @@
+//! The event stream of the runners: one record for everything worth telling, as a readable line or as a JSON line.
+//!
+//! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds), `event` (a word
+//! of [`Kind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`, `exit`,
+//! `cron` (name of a cron job), `reason` that apply; absent keys do not. New keys may come; those here keep their meaning: else
+//! `schema` of `start` grows (`docs/schemas/event.json`).
+//!
+//! | event | keys | meaning |
+//! |---|---|---|
+//! | `start` | schema reason | the runner begins |
+//! | `stop` | reason | it has ended |
+//! | `state` | slot state activity reason | the slot changed into this state and activity |
+//! | `hook-start` | slot hook pid job | a hook was started; a starter's hooks name the job |
+//! | `hook-end` | slot hook pid job exit reason | it ended |
+//! | `hook-failed` | slot hook pid job reason | it could not be started, or ran too long |
+//! | `hook-stderr` | slot hook pid job reason | what it wrote to stderr, whatever became of it |
+//! | `verdict` | slot hook job verdict reason | what an answer was taken for |
+//! | `claim` | slot verdict reason | a claim `begins` or is `given up`; its public id and why, never its secret |
+//! | `cron-start` | cron pid | a cron job was started |
+//! | `cron-end` | cron pid exit | it ended |
+//! | `cron-failed` | cron reason | it could not be started, or what it printed cannot be used |
+//! | `cron-stderr` | cron reason | what it wrote to stderr |
+//! | `cron-published` | cron reason | what it printed has changed what the slots publish |
+//! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
+//! | `job` | slot job pid exit verdict reason | from the starter: the job runs (`started` and pid), is over or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
+//! | `log` | reason | from the job router: a line of its log |
+//! | `note` | reason | something that was done, and went well |
+//! | `warning` | slot hook pid job verdict reason | anything a user should look at; the verdict is the id of a quirk |
+
+use std::io;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use htc_base::process::Exit;
+use htc_base::text::one_line::one_line;
+use htc_base::text::words;
+use htc_base::time::{Now, Tick};
+use htc_os::Outlet;
+
+words! {
+    /// What kind of thing happened.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Kind.word {
+        /// The runner begins.
+        Start => "start",
+        /// The runner has ended.
+        Stop => "stop",
+        /// A slot changed its state or activity.
+        State => "state",
+        /// A hook was started.
+        HookStart => "hook started",
+        /// A hook ended.
+        HookEnd => "hook ended",
+        /// A hook could not be started or ran too long.
+        HookFailed => "hook failed",
+        /// What a hook wrote to its standard error.
+        HookStderr => "hook stderr",
+        /// What a hook's answer was taken for.
+        Verdict => "verdict",
+        /// A claim begins or is given up.
+        Claim => "claim",
+        /// A cron job was started.
+        CronStart => "cron job started",
+        /// A cron job ended.
+        CronEnd => "cron job ended",
+        /// A cron job could not be started, or printed what cannot be used.
+        CronFailed => "cron job failed",
+        /// What a cron job wrote to its standard error.
+        CronStderr => "cron job stderr",
+        /// What a cron job printed has changed what the slots publish.
+        CronPublished => "cron job published",
+        /// A starter was spawned or ended.
+        Starter => "starter",
+        /// A job is over.
+        Job => "job",
+        /// A line that a job router logs.
+        Log => "log",
+        /// Something that was done, and went well.
+        Note => "note",
+        /// Something a user should look at.
+        Warning => "warning",
+    }
+}
+
+impl Kind {}
+
+/// What an event means to who watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Things go their way.
+    Plain,
+    /// What was wanted has come true.
+    Good,
+    /// Something failed.
+    Bad,
+    /// Something to look at.
+    Odd,
+}
+
+/// The number of this schema: it grows when a key that is there changes its meaning.
+const SCHEMA: u32 = 1;
+
+/// One event. Make it with [`Event::new`] and the setters that apply.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// Seconds since the epoch.
+    pub time: f64,
+    /// What kind of thing happened.
+    #[serde(rename = "event")]
+    pub kind: Kind,
+    /// The number of the schema, in the first event of a runner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<u32>,
+    /// Slot id, such as `slot1` or `slot1_2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// State of the slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+    /// Activity of the slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<&'static str>,
+    /// Type of the hook, such as `FETCH_WORK`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<&'static str>,
+    /// Name of a cron job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cron: Option<String>,
+    /// Process id of hook, starter or job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The job as `cluster.proc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// What was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// How a process ended: `exited N` or `signalled N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<String>,
+    /// Why, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Event {
+    /// An event of this kind at this time, with nothing else known.
+    pub fn new(now: Now, kind: Kind) -> Self {
+        Event {
+            time: now.epoch_f64(),
+            kind,
+            schema: (kind == Kind::Start).then_some(SCHEMA),
+            slot: None,
+            state: None,
+            activity: None,
+            hook: None,
+            cron: None,
+            pid: None,
+            job: None,
+            verdict: None,
+            exit: None,
+            reason: None,
+        }
+    }
+
+    /// Sets the slot.
+    pub fn slot(mut self, slot: impl Into<String>) -> Self {
+        self.slot = Some(slot.into());
+        self
+    }
+
+    /// Sets state and activity.
+    pub fn state(mut self, state: &'static str, activity: &'static str) -> Self {
+        (self.state, self.activity) = (Some(state), Some(activity));
+        self
+    }
+
+    /// Sets the type of hook.
+    pub fn hook(mut self, hook: &'static str) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// Sets the name of a cron job.
+    pub fn cron(mut self, cron: impl Into<String>) -> Self {
+        self.cron = Some(cron.into());
+        self
+    }
+
+    /// Sets the process id.
+    pub fn pid(mut self, pid: u32) -> Self {
+        self.pid = Some(pid);
+        self
+    }
+
+    /// Sets the job.
+    pub fn job(mut self, job: impl Into<String>) -> Self {
+        self.job = Some(job.into());
+        self
+    }
+
+    /// Sets the verdict.
+    pub fn verdict(mut self, verdict: impl Into<String>) -> Self {
+        self.verdict = Some(verdict.into());
+        self
+    }
+
+    /// Sets how a process ended.
+    pub fn exit(mut self, exit: impl Into<String>) -> Self {
+        self.exit = Some(exit.into());
+        self
+    }
+
+    /// Sets the reason.
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// What it means to who watches.
+    pub fn tone(&self) -> Tone {
+        let said = |words: &[&str]| self.verdict.as_deref().is_some_and(|verdict| words.contains(&verdict));
+        match self.kind {
+            Kind::HookFailed | Kind::CronFailed => Tone::Bad,
+            Kind::Warning | Kind::HookStderr | Kind::CronStderr => Tone::Odd,
+            Kind::Job if said(&["succeeded"]) => Tone::Good,
+            Kind::Job if said(&["failed"]) => Tone::Bad,
+            Kind::Verdict if said(&["accepted"]) => Tone::Good,
+            Kind::Verdict if said(&["rejected", "bad-output", "accepted-lost"]) => Tone::Bad,
+            _ => Tone::Plain,
+        }
+    }
+
+    /// The readable line, without its newline: `slot1: state: Claimed/Busy: reason`. Control characters are escaped, so
+    /// that an event is one line whatever a hook wrote.
+    pub fn readable(&self) -> String {
+        let mut line = String::new();
+        if let Some(slot) = &self.slot {
+            line += slot;
+            line += ": ";
+        }
+        line += self.kind.word();
+        let mut part = |lead: &str, text: &str| {
+            line += lead;
+            line += &one_line(text);
+        };
+        if let (Some(state), Some(activity)) = (self.state, self.activity) {
+            part(" ", state);
+            part("/", activity);
+        }
+        self.hook.into_iter().for_each(|hook| part(" ", hook));
+        self.cron.iter().for_each(|cron| part(" ", cron));
+        let lead = if self.kind == Kind::Job { " " } else { " job " };
+        self.job.iter().for_each(|job| part(lead, job));
+        self.pid.into_iter().for_each(|pid| part(" pid ", &pid.to_string()));
+        [&self.verdict, &self.exit, &self.reason].into_iter().flatten().for_each(|text| part(": ", text));
+        line
+    }
+}
+
+/// While a reader does not keep up, it is looked again so often whether there is room.
+const AGAIN: Duration = Duration::from_millis(100);
+/// How long the end waits for a reader who still reads.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where events go: readable lines to one place, JSON lines to another. Writing never stops a runner: a reader that does not
+/// keep up loses lines, which is told at their place once it reads again; a place that cannot be written to is given up,
+/// which is told once at the other, or where [complaints](EventStream::complaining) go.
+pub struct EventStream {
+    readable: Option<Outlet>,
+    /// Where it is told that events are lost when there are no readable lines.
+    complaints: Option<Outlet>,
+    json: Option<Outlet>,
+    prefix: String,
+    /// Whether it was told that JSON lines are held back.
+    behind: bool,
+    /// Whether it was told that their disk is full.
+    full: bool,
+    /// Whether JSON lines could not be written though somebody would read them.
+    failed: bool,
+    ended: bool,
+    look: Look,
+}
+
+/// Puts a text into the colour of a tone.
+pub type Paint = Box<dyn Fn(Tone, &str) -> String>;
+
+/// How readable lines look.
+#[derive(Default)]
+pub struct Look {
+    /// What makes the time of a line out of seconds since the epoch, where lines have one.
+    pub time: Option<Box<dyn Fn(f64) -> String>>,
+    /// What paints a line, where it is painted.
+    pub paint: Option<Paint>,
+}
+
+impl EventStream {
+    /// A stream to these places. `prefix` stands before each readable line (`htc-slot-run: `).
+    pub fn new(prefix: &str, readable: Option<Outlet>, json: Option<Outlet>) -> Self {
+        EventStream {
+            readable,
+            complaints: None,
+            json,
+            prefix: prefix.to_owned(),
+            behind: false,
+            full: false,
+            failed: false,
+            ended: false,
+            look: Look::default(),
+        }
+    }
+
+    /// The same, telling here that events are lost when there are no readable lines.
+    pub fn complaining(mut self, complaints: Option<Outlet>) -> Self {
+        self.complaints = complaints;
+        self
+    }
+
+    /// Writes what is held and ends. Whether all events are written, as far as anybody is there to read them.
+    pub fn finish(mut self) -> bool {
+        self.end();
+        !self.failed
+    }
+
+    /// The same with lines that look so.
+    pub fn looking(mut self, look: Look) -> Self {
+        self.look = look;
+        self
+    }
+
+    /// Tells one event.
+    pub fn tell(&mut self, event: &Event) {
+        self.flush();
+        self.json(event);
+        let time = self.look.time.as_ref().map_or_else(String::new, |time| time(event.time) + " ");
+        let line = format!("{}{}", self.prefix, event.readable());
+        let line = self.look.paint.as_ref().map_or(line.clone(), |paint| paint(event.tone(), &line));
+        self.write_readable(format!("{time}{line}\n").into_bytes());
+    }
+
+    /// Tells one event to programs only: what a person need not read each time.
+    pub fn note(&mut self, event: &Event) {
+        self.flush();
+        self.json(event);
+    }
+
+    /// Passes on lines of JSON that another program has written; they are not told in readable form.
+    pub fn relay(&mut self, lines: Vec<u8>) {
+        self.write_json(lines);
+    }
+
+    /// Writes what had no room before.
+    pub fn flush(&mut self) {
+        self.write_json(Vec::new());
+        let lost = self.json.as_mut().map_or(0, Outlet::take_lost);
+        let why = if self.full { FULL } else { SLOW };
+        if lost > 0 {
+            let now = htc_os::clock::now();
+            self.json(
+                &Event::new(now, Kind::Warning).reason(format!("{lost} events are missing here: {why}")),
+            );
+        }
+        if self.full && self.json.as_ref().is_some_and(|outlet| !outlet.is_full()) {
+            self.full = false;
+            let lost = if lost > 0 { format!(", but for {lost}") } else { String::new() };
+            self.line(&format!("warning: there is room for --events again: what was held is written{lost}"));
+        }
+        self.write_readable(Vec::new());
+        let lost = self.readable.as_mut().map_or(0, Outlet::take_lost);
+        if lost > 0 {
+            self.line(&format!("warning: {lost} lines are missing here: {SLOW}"));
+        }
+    }
+
+    /// When [`EventStream::flush`] is to be called next, while something is held.
+    pub fn next_flush(&self, now: Tick) -> Option<Tick> {
+        let stalled = [&self.readable, &self.json].into_iter().flatten().any(Outlet::is_stalled);
+        stalled.then(|| now.plus(AGAIN))
+    }
+
+    fn json(&mut self, event: &Event) {
+        if self.json.is_none() {
+            return;
+        }
+        let Ok(mut line) = serde_json::to_vec(event) else { return };
+        line.push(b'\n');
+        self.write_json(line);
+        if self.json.as_ref().is_some_and(Outlet::is_full) {
+            if !std::mem::replace(&mut self.full, true) {
+                self.complain("warning: the disk of --events is full: events are held, and lost when there are too many");
+            }
+        } else if !self.behind && self.json.as_ref().is_some_and(Outlet::is_stalled) {
+            self.behind = true;
+            self.line("warning: the reader of --events does not keep up: events are held, and lost when there are too many");
+        }
+    }
+
+    fn write_json(&mut self, line: Vec<u8>) {
+        if let Some(outlet) = &mut self.json
+            && let Err(error) = outlet.write(line)
+        {
+            self.json = None;
+            let text = format!("warning: events are no longer written: {error}");
+            // A reader that has had enough misses nothing.
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                self.line(&text);
+            } else {
+                self.failed = true;
+                self.complain(&text);
+            }
+        }
+    }
+
+    /// Tells what nobody should miss: with the readable lines, else where complaints go.
+    fn complain(&mut self, text: &str) {
+        match &mut self.complaints {
+            Some(outlet) if self.readable.is_none() => {
+                // Who cannot be told cannot be told.
+                let _ = outlet.write(format!("{}{text}\n", self.prefix).into_bytes());
+            }
+            _ => self.line(text),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.write_readable(format!("{}{text}\n", self.prefix).into_bytes());
+    }
+
+    fn write_readable(&mut self, line: Vec<u8>) {
+        if let Some(outlet) = &mut self.readable
+            && outlet.write(line).is_err()
+        {
+            self.readable = None;
+        }
+    }
+}
+
+/// Why events are missing.
+const SLOW: &str = "nobody read them in time";
+const FULL: &str = "the disk was full";
+
+impl EventStream {
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.flush();
+        for outlet in [&mut self.json, &mut self.readable].into_iter().flatten() {
+            outlet.finish(PATIENCE);
+        }
+        self.flush();
+        let unwritten = self.json.as_ref().map_or(0, Outlet::unwritten);
+        if unwritten > 0 {
+            self.failed |= self.full;
+            let why = if self.full { FULL } else { SLOW };
+            self.complain(&format!("warning: the last {unwritten} events are lost: {why}"));
+        }
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// `exited 3`, `signalled 9`: how a process ended, in the words of the schema.
+pub fn exit_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited {code}"),
+        Exit::Signal { number, .. } => format!("signalled {number}"),
+    }
+}
+
+/// An error with its causes, as reasons tell it.
+pub fn full_text(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_whatever_a_hook_wrote() {
+        let event = Event::new(Now::at_epoch(7), Kind::HookFailed)
+            .slot("slot1")
+            .hook("FETCH_WORK")
+            .reason("a\nb\u{1b}");
+        assert_eq!(event.readable(), "slot1: hook failed FETCH_WORK: a\\nb\\u{1b}");
+        assert_eq!(
+            serde_json::to_string(&event).ok().as_deref(),
+            Some(
+                r#"{"time":7.0,"event":"hook-failed","slot":"slot1","hook":"FETCH_WORK","reason":"a\nb\u001b"}"#
+            )
+        );
+    }
+}

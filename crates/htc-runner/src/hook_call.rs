@@ -1,0 +1,215 @@
+//! One call of a hook, described as its caller makes it: from here on it is a child like any other.
+//!
+//! Reference: `HookClientMgr.cpp` (spawn) and Create_Process of `daemon_core.cpp`; what cannot be read there was recorded.
+
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+
+use super::hook_environment::HookEnvironment;
+use super::hook_limits;
+use super::spawning::Spawning;
+use htc_base::process::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, Session, Stdio};
+use htc_base::quirks::Quirks;
+use htc_base::time::Now;
+use htc_hook::{Caller, HookType};
+
+/// How much of an output is kept where PIPE_BUFFER_MAX does not say otherwise, in bytes.
+pub const PIPE_BUFFER_MAX: usize = 10_240;
+
+/// Signals that are not blocked in the hooks of 25.14: those that a fault raises, KILL, STOP, and the C library's own.
+const UNBLOCKED: [i32; 10] = [4, 5, 6, 7, 8, 9, 11, 19, 32, 33];
+/// SIGPROF: blocked by the starter until its job has run.
+const PROF: i32 = 27;
+
+/// Where a hook's standard error goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Complaints {
+    /// Collected, at most as much as of its output.
+    #[default]
+    Collected,
+    /// Handed over piece by piece while it runs.
+    Live,
+}
+
+/// One call of a hook.
+#[derive(Clone, Debug)]
+pub struct HookCall {
+    /// Its type.
+    pub hook: HookType,
+    /// The path as configured.
+    pub path: BString,
+    /// Arguments after the path.
+    pub arguments: Vec<BString>,
+    /// All that it reads.
+    pub stdin: Vec<u8>,
+    /// Its environment.
+    pub environment: HookEnvironment,
+    /// The caller's working directory, in which the hook starts and relative paths lie: LOG of the startd and the router,
+    /// the scratch directory of the starter. `None`: that of the program.
+    pub directory: Option<PathBuf>,
+    /// The account it runs as; `None` is that of the program.
+    pub identity: Option<Identity>,
+    /// Resource limits that the caller has set for itself.
+    pub limits: Vec<Limit>,
+    /// How much of stdout and stderr is kept, in bytes (PIPE_BUFFER_MAX). What exceeds it is dropped; with quirk
+    /// `hooks-spawned-as-daemons` the pipe is closed at that length.
+    pub output_limit: usize,
+    /// What becomes of stderr.
+    pub complaints: Complaints,
+    /// Makes the mark of the process family.
+    pub ancestor: Option<Ancestor>,
+    /// Deviations.
+    pub quirks: Quirks,
+}
+
+/// A hook is never run as root: the reference refuses such a call (`Create_Process` with a final privilege state).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a hook must not run as root; name another account")]
+pub struct RootRefused;
+
+impl HookCall {
+    /// A call with nothing given but what is always needed.
+    pub fn new(
+        hook: HookType,
+        path: impl Into<BString>,
+        stdin: Vec<u8>,
+        environment: HookEnvironment,
+    ) -> Self {
+        HookCall {
+            hook,
+            path: path.into(),
+            arguments: Vec::new(),
+            stdin,
+            environment,
+            directory: None,
+            identity: None,
+            limits: hook_limits::default_of_daemon(),
+            output_limit: PIPE_BUFFER_MAX,
+            complaints: Complaints::default(),
+            ancestor: None,
+            quirks: Quirks::None,
+        }
+    }
+
+    /// A family mark for a child made now.
+    pub fn marker(now: Now, random: u64) -> Ancestor {
+        Ancestor { time: now.epoch(), random: random as u32 }
+    }
+
+    /// The child.
+    ///
+    /// # Errors
+    /// The account is root's.
+    pub fn child_spec(self) -> Result<ChildSpec, RootRefused> {
+        if self.identity.as_ref().is_some_and(|identity| identity.uid == 0) {
+            return Err(RootRefused);
+        }
+        let caller = self.hook.caller();
+        let family = self.hook.is_family_killed();
+        let as_daemon = Spawning::of(self.quirks).as_daemon;
+        let stdio = self.stdio();
+        let path = self.path.to_path_lossy().into_owned();
+        let program = match &self.directory {
+            Some(directory) => directory.join(&path),
+            None => path,
+        };
+        let argv = std::iter::once(self.path).chain(self.arguments).collect();
+        Ok(ChildSpec {
+            argv,
+            env: self.environment.entries(),
+            cwd: self.directory,
+            identity: self.identity,
+            stdio,
+            session: if family { Session::Own } else { Session::Inherit },
+            umask: 0o022,
+            limits: self.limits,
+            ignore_sigpipe: as_daemon,
+            blocked_signals: if as_daemon { blocked(caller) } else { Vec::new() },
+            ancestor: self.ancestor,
+            left_behind: if family { LeftBehind::Killed } else { LeftBehind::Kept },
+            // 25.14 closes the pipe, which a hook survives since it has SIGPIPE ignored; ours has it at its default.
+            reads_on: !as_daemon,
+            ..ChildSpec::new(program)
+        })
+    }
+
+    fn stdio(&self) -> [Stdio; 3] {
+        let unused = Spawning::of(self.quirks).unused();
+        let stdin = if self.stdin.is_empty() { unused.clone() } else { Stdio::Bytes(self.stdin.clone()) };
+        let captured = Stdio::Capture { limit: self.output_limit };
+        let complaints = match self.complaints {
+            Complaints::Collected => captured.clone(),
+            Complaints::Live => Stdio::Pieces,
+        };
+        match (self.hook.is_output_read(), unused) {
+            (true, _) => [stdin, captured, complaints],
+            (false, Stdio::Closed) => [stdin, Stdio::Closed, Stdio::Closed],
+            (false, unused) => [stdin, unused, complaints],
+        }
+    }
+}
+
+fn blocked(caller: Caller) -> Vec<i32> {
+    (1..=64)
+        .filter(|signal| !UNBLOCKED.contains(signal) && (*signal != PROF || caller == Caller::Starter))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(hook: HookType, quirks: Quirks) -> HookCall {
+        let mut call = HookCall::new(hook, "bin/hook", b"A = 1\n".to_vec(), HookEnvironment::default());
+        call.quirks = quirks;
+        call
+    }
+
+    #[test]
+    fn a_relative_path_lies_in_the_callers_directory_and_stays_argv0() {
+        let mut call = call(HookType::ReplyFetch, Quirks::None);
+        call.directory = Some("/log".into());
+        call.arguments = vec!["accept".into()];
+        let spec = call.child_spec().unwrap();
+        assert_eq!(spec.program, PathBuf::from("/log/bin/hook"));
+        assert_eq!(spec.argv, ["bin/hook", "accept"]);
+        assert_eq!(spec.cwd, Some("/log".into()));
+    }
+
+    #[test]
+    fn hooks_nobody_listens_to_have_closed_outputs_only_in_the_reference() {
+        let spec = call(HookType::UpdateJobInfo, Quirks::Reference).child_spec().unwrap();
+        assert_eq!(spec.stdio[1..], [Stdio::Closed, Stdio::Closed]);
+        let mut call = call(HookType::UpdateJobInfo, Quirks::None);
+        call.stdin.clear();
+        let spec = call.child_spec().unwrap();
+        assert_eq!(spec.stdio[..2], [Stdio::Null, Stdio::Null]);
+        assert_eq!(spec.stdio[2], Stdio::Capture { limit: PIPE_BUFFER_MAX });
+    }
+
+    #[test]
+    fn the_mask_of_the_reference_is_the_recorded_one() {
+        let mask = |hook| {
+            let spec = call(hook, Quirks::Reference).child_spec().unwrap();
+            spec.blocked_signals.iter().fold(0u64, |mask, signal| mask | 1 << (signal - 1))
+        };
+        assert_eq!(mask(HookType::FetchWork), 0xffff_fffe_7bfb_fa07);
+        assert_eq!(mask(HookType::PrepareJob), 0xffff_fffe_7ffb_fa07);
+    }
+
+    #[test]
+    fn only_startd_and_router_kill_what_a_hook_leaves() {
+        let left = |hook| call(hook, Quirks::None).child_spec().unwrap().left_behind;
+        assert_eq!(left(HookType::FetchWork), LeftBehind::Killed);
+        assert_eq!(left(HookType::JobCleanup), LeftBehind::Killed);
+        assert_eq!(left(HookType::JobExit), LeftBehind::Kept);
+    }
+
+    #[test]
+    fn root_runs_no_hook() {
+        let mut call = call(HookType::FetchWork, Quirks::None);
+        call.identity = Some(Identity { uid: 0, gid: 0, groups: vec![] });
+        assert_eq!(call.child_spec().unwrap_err(), RootRefused);
+    }
+}

@@ -1,0 +1,464 @@
+//! Journals on disk: one file, one writer, each record whole or not at all.
+//!
+//! A record is with the kernel when [`JournalFile::append`] returns, so it outlives the process; a power loss may take the last
+//! ones, which is told on reading. The file is 0600, never reached through a link, never in a directory where others
+//! could put another in its place, and keeps room for further records ahead, so that a disk that is full later can
+//! still be told to. The room is zeros behind the last record, which readers pass over: a file system that gives blocks late has
+//! promised them then, and need not take them for a file that is gone soon.
+
+use std::ffi::OsString;
+use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc::O_NOFOLLOW;
+use nix::unistd::{geteuid, getpid};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use htc_hook::journal::{EncodeError, Journal, frame, read};
+use htc_os::process_table;
+
+/// Room on the disk that is kept for what comes, in bytes.
+const RESERVE: usize = 64 << 10;
+/// Behind the journal's name: the file whose lock says that somebody writes, and who.
+const LOCK: &str = ".lock";
+/// How long a lock is waited for whose holder has ended: a child that has not executed its program yet has it still.
+const PATIENCE_WITH_CHILDREN: Duration = Duration::from_secs(5);
+/// How long it is waited for otherwise: a holder that was killed may need a moment to end.
+const PATIENCE_WITH_DYING: Duration = Duration::from_millis(200);
+/// Behind the journal's name: a compacted one before it takes the other's place.
+const NEW: &str = ".new";
+/// The bits of a mode that let others write.
+const OTHERS_WRITE: u32 = 0o022;
+/// The bit of a directory in which nobody may replace what another owns.
+const STICKY: u32 = 0o1000;
+
+/// A journal that cannot be used, or a record that was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another process writes it.
+    #[error("'{}' is in use by {}", path.display(), holder(*pid))]
+    Held {
+        /// The journal.
+        path: PathBuf,
+        /// Who holds it, if that could be read.
+        pid: Option<i32>,
+    },
+    /// Somebody else could write it or put another in its place.
+    #[error("'{}' is not safe: {why}", path.display())]
+    Unsafe {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The system refused.
+    #[error("cannot {verb} '{}'", path.display())]
+    System {
+        /// What was tried.
+        verb: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The record is none.
+    #[error(transparent)]
+    Record(#[from] EncodeError),
+}
+
+fn holder(pid: Option<i32>) -> String {
+    pid.map_or_else(|| "another process".into(), |pid| format!("process {pid}"))
+}
+
+/// The journal of this process, as long as it lives.
+#[derive(Debug)]
+pub struct JournalFile {
+    path: PathBuf,
+    file: File,
+    /// Where the next record goes.
+    end: u64,
+    /// How far there is room on the disk.
+    reserved: u64,
+    _lock: Flock<File>,
+}
+
+impl JournalFile {
+    /// Opens a journal, or begins one, and reads what stands in it. New records come behind the last whole line.
+    ///
+    /// # Errors
+    /// Another process writes it; others could change it; the system refuses.
+    pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Journal<T>), JournalError> {
+        check_directory(path)?;
+        let lock = lock(path)?;
+        let mut file = open_own(path, OpenOptions::new().read(true).write(true).create(true))?;
+        let bytes = written(&mut file).map_err(refused("read", path))?;
+        let end = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1) as u64;
+        if end < bytes.len() as u64 {
+            file.set_len(end).map_err(refused("cut a torn record off", path))?;
+        }
+        let mut opened = JournalFile { path: path.into(), file, end, reserved: 0, _lock: lock };
+        opened.reserve();
+        Ok((opened, read(&bytes)))
+    }
+
+    /// What stands in a journal whose writer is gone, though a child of his that has executed nothing yet still holds the lock.
+    ///
+    /// # Errors
+    /// Others could change it; the system refuses.
+    pub fn peek<T: DeserializeOwned>(path: &Path) -> Result<Journal<T>, JournalError> {
+        check_directory(path)?;
+        let mut file = open_own(path, OpenOptions::new().read(true).write(true))?;
+        let bytes = written(&mut file).map_err(refused("read", path))?;
+        Ok(read(&bytes))
+    }
+
+    /// Adds a record. After an error the journal is as it was before, and may be tried again.
+    ///
+    /// # Errors
+    /// The disk is full or broken; the record has no form in JSON.
+    pub fn append<T: Serialize>(&mut self, record: &T) -> Result<(), JournalError> {
+        let line = frame(record)?;
+        if let Err(error) = self.file.write_all_at(&line, self.end) {
+            // Half a line would be told as damage; the next record goes over it even if it cannot be cut off now.
+            let _ = self.file.set_len(self.end);
+            return Err(refused("write to", &self.path)(error));
+        }
+        self.end += line.len() as u64;
+        if self.end + RESERVE as u64 / 2 > self.reserved {
+            self.reserve();
+        }
+        Ok(())
+    }
+
+    /// Leaves only these records in it. After an error it is as it was before.
+    ///
+    /// # Errors
+    /// The disk is full or broken; a record has no form in JSON.
+    pub fn compact<'a, T: Serialize + 'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a T>,
+    ) -> Result<(), JournalError> {
+        let path = beside(&self.path, NEW);
+        let mut bytes = Vec::new();
+        for record in records {
+            bytes.extend(frame(record)?);
+        }
+        let mut options = OpenOptions::new();
+        // Truncated only once it is known to be ours.
+        let mut file = open_own(&path, options.read(true).write(true).create(true).truncate(false))?;
+        let put = |file: &mut File| {
+            file.set_len(0)?;
+            file.write_all(&bytes)?;
+            file.sync_data()?;
+            std::fs::rename(&path, &self.path)
+        };
+        if let Err(error) = put(&mut file) {
+            let _ = std::fs::remove_file(&path);
+            return Err(refused("write", &path)(error));
+        }
+        self.file = file;
+        self.end = bytes.len() as u64;
+        self.reserved = 0;
+        self.reserve();
+        Ok(())
+    }
+
+    /// Its length in bytes: whoever writes much compacts when it has grown to a multiple of what is still needed.
+    pub fn len(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether nothing stands in it.
+    pub fn is_empty(&self) -> bool {
+        self.end == 0
+    }
+
+    /// Takes room on the disk ahead, where there is some; where there is none, a full disk is an error of `append`.
+    fn reserve(&mut self) {
+        if self.file.write_all_at(&[0; RESERVE], self.end).is_ok() {
+            self.reserved = self.end + RESERVE as u64;
+        }
+    }
+}
+
+impl Drop for JournalFile {
+    /// What was kept for further records is given back.
+    fn drop(&mut self) {
+        let _ = self.file.set_len(self.end);
+    }
+}
+
+/// What was written into a journal, without the room behind it.
+fn written(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bytes.truncate(end);
+    Ok(bytes)
+}
+
+fn refused(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::System { verb, path, source }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Nobody but us and root may put another file in place of ours.
+fn check_directory(path: &Path) -> Result<(), JournalError> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let status = std::fs::metadata(directory).map_err(refused("look at", directory))?;
+    let unsafe_for = |why| Err(JournalError::Unsafe { path: directory.into(), why });
+    if status.uid() != geteuid().as_raw() && status.uid() != 0 {
+        return unsafe_for("the directory belongs to another account");
+    }
+    if status.mode() & OTHERS_WRITE != 0 && status.mode() & STICKY == 0 {
+        return unsafe_for("others may write the directory");
+    }
+    Ok(())
+}
+
+/// Opens a regular file that is ours alone, and makes it 0600.
+fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, JournalError> {
+    let file = options.mode(0o600).custom_flags(O_NOFOLLOW).open(path).map_err(|error| {
+        match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ELOOP) => JournalError::Unsafe { path: path.into(), why: "it is a link" },
+            _ => refused("open", path)(error),
+        }
+    })?;
+    let status = file.metadata().map_err(refused("look at", path))?;
+    if status.nlink() == 0 {
+        // Whoever it was of has removed it just now.
+        return Err(refused("open", path)(io::ErrorKind::NotFound.into()));
+    }
+    if let Some(why) = not_ours(&status) {
+        return Err(JournalError::Unsafe { path: path.into(), why });
+    }
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(refused("set the mode of", path))?;
+    Ok(file)
+}
+
+fn not_ours(status: &Metadata) -> Option<&'static str> {
+    if !status.is_file() {
+        return Some("it is no regular file");
+    }
+    if status.uid() != geteuid().as_raw() {
+        return Some("it belongs to another account");
+    }
+    (status.nlink() != 1).then_some("it has a second name")
+}
+
+/// Takes the lock. It is a file of its own, since compacting puts another journal in place of the first.
+///
+/// A child that the holder has forked keeps the lock until it executes its program, also when the holder was killed meanwhile:
+/// a lock whose holder is gone is free in a moment, and is waited for.
+fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
+    let place = beside(path, LOCK);
+    let begun = Instant::now();
+    loop {
+        // Truncated only once it is ours: until then it says who holds it.
+        let file = open_own(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
+        let (mut file, errno) = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => {
+                note_holder(&lock);
+                return Ok(lock);
+            }
+            Err(refusal) => refusal,
+        };
+        if errno != Errno::EWOULDBLOCK {
+            return Err(refused("lock", &place)(errno.into()));
+        }
+        let mut text = String::new();
+        let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+        let patience = if pid.is_some_and(is_gone) { PATIENCE_WITH_CHILDREN } else { PATIENCE_WITH_DYING };
+        if begun.elapsed() >= patience {
+            return Err(JournalError::Held { path: path.into(), pid });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Writes our process id into the file of the lock.
+fn note_holder(lock: &Flock<File>) {
+    let note = format!("{}\n", getpid());
+    // An empty one is not cut: some file systems write at once what is put into a file that was.
+    let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
+    let cut = if is_empty { Ok(()) } else { lock.set_len(0) };
+    let written = cut.and_then(|()| lock.write_all_at(note.as_bytes(), 0));
+    // Without the note the second one only cannot say by whom it is held.
+    drop(written);
+}
+
+/// True if the process has ended, reaped or not.
+fn is_gone(pid: i32) -> bool {
+    process_table::read(pid).is_none_or(|process| process.is_zombie())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use htc_hook::journal::Flaw;
+
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        (directory, path)
+    }
+
+    fn records(path: &Path) -> Vec<u32> {
+        JournalFile::open(path).unwrap().1.records
+    }
+
+    #[test]
+    fn records_are_there_for_the_next_who_opens_it() {
+        let (_directory, path) = place();
+        let (mut journal, before) = JournalFile::open::<u32>(&path).unwrap();
+        assert!(before.records.is_empty() && before.damage.is_empty() && journal.is_empty());
+        for record in 0..5000 {
+            journal.append(&record).unwrap();
+        }
+        drop(journal);
+        assert_eq!(records(&path), (0..5000).collect::<Vec<_>>());
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_torn_tail_is_told_once_and_written_over() {
+        let (_directory, path) = place();
+        JournalFile::open::<u32>(&path).unwrap().0.append(&1).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(&frame(&"a long record that is cut").unwrap()[..30]).unwrap();
+        let (mut journal, read) = JournalFile::open::<u32>(&path).unwrap();
+        assert_eq!(read.records, [1]);
+        assert_eq!(read.damage.iter().map(|damage| &damage.flaw).collect::<Vec<_>>(), [&Flaw::Torn]);
+        journal.append(&2).unwrap();
+        drop(journal);
+        let (_, again) = JournalFile::open::<u32>(&path).unwrap();
+        assert_eq!((again.records, again.damage), (vec![1, 2], vec![]));
+    }
+
+    #[test]
+    fn room_for_further_records_is_kept_behind_the_last_and_is_no_damage() {
+        let (_directory, path) = place();
+        let (mut journal, _) = JournalFile::open::<u32>(&path).unwrap();
+        journal.append(&1).unwrap();
+        let size = || path.metadata().unwrap().len();
+        assert!(size() > journal.len() + RESERVE as u64 / 2);
+        // As somebody finds it whose writer was killed.
+        let found = JournalFile::peek::<u32>(&path).unwrap();
+        assert_eq!((found.records, found.damage), (vec![1], vec![]));
+        let other = path.with_file_name("killed");
+        std::fs::copy(&path, &other).unwrap();
+        let (_, found) = JournalFile::open::<u32>(&other).unwrap();
+        assert_eq!((found.records, found.damage), (vec![1], vec![]));
+        let length = journal.len();
+        drop(journal);
+        assert_eq!(size(), length, "it is given back");
+    }
+
+    #[test]
+    fn the_second_writer_is_told_who_the_first_is() {
+        let (_directory, path) = place();
+        let (mut first, _) = JournalFile::open::<u32>(&path).unwrap();
+        first.compact(&[7]).unwrap();
+        let error = JournalFile::open::<u32>(&path).unwrap_err().to_string();
+        assert_eq!(error, format!("'{}' is in use by process {}", path.display(), std::process::id()));
+        drop(first);
+        assert_eq!(records(&path), [7]);
+    }
+
+    #[test]
+    fn a_lock_that_a_child_of_a_dead_holder_has_is_waited_for() {
+        let (_directory, path) = place();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let held = lock(&path).unwrap();
+        held.set_len(0).unwrap();
+        held.write_all_at(format!("{}\n", ended.id()).as_bytes(), 0).unwrap();
+        let other = std::thread::spawn({
+            let path = path.clone();
+            move || lock(&path).map(drop)
+        });
+        std::thread::sleep(2 * PATIENCE_WITH_DYING);
+        assert!(!other.is_finished());
+        drop(held);
+        other.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn compacting_leaves_what_is_named_and_goes_on_behind_it() {
+        let (_directory, path) = place();
+        let (mut journal, _) = JournalFile::open::<u32>(&path).unwrap();
+        for record in 0..100 {
+            journal.append(&record).unwrap();
+        }
+        let before = journal.len();
+        journal.compact(&[98, 99]).unwrap();
+        assert!(journal.len() < before / 10);
+        journal.append(&100).unwrap();
+        drop(journal);
+        assert_eq!(records(&path), [98, 99, 100]);
+    }
+
+    /// The test runs itself again where no file may grow past 8 or 16 KiB (shells differ in the unit).
+    #[test]
+    fn after_a_full_disk_the_journal_goes_on_with_the_next_record() {
+        const INNER: &str = "HTC_TEST_FULL_DISK";
+        if let Some(path) = std::env::var_os(INNER) {
+            let (mut journal, read) = JournalFile::open::<String>(path.as_ref()).unwrap();
+            assert!(read.damage.is_empty());
+            let long = "x".repeat(900);
+            let refused = std::iter::repeat_with(|| journal.append(&long)).find_map(Result::err).unwrap();
+            assert!(refused.to_string().starts_with("cannot write to"), "{refused}");
+            let full = journal.len();
+            journal.append(&"a short one still fits".to_owned()).unwrap();
+            assert!(full > 4096 && journal.len() <= 16384);
+            return;
+        }
+        let (_directory, path) = place();
+        let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" --exact --test-threads=1 \"$1\"";
+        let name = "journal::tests::after_a_full_disk_the_journal_goes_on_with_the_next_record";
+        let output = std::process::Command::new("sh")
+            .args(["-c", script])
+            .args([std::env::current_exe().unwrap().as_os_str(), name.as_ref()])
+            .env(INNER, &path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        let (_, read) = JournalFile::open::<String>(&path).unwrap();
+        assert!(read.damage.is_empty() && read.records.len() > 4);
+        assert_eq!(read.records.last().unwrap(), "a short one still fits");
+    }
+
+    #[test]
+    fn links_second_names_and_open_directories_are_refused() {
+        let (directory, path) = place();
+        let other = directory.path().join("other");
+        std::fs::write(&other, "do not touch").unwrap();
+        let why = |path: &Path| JournalFile::open::<u32>(path).unwrap_err().to_string();
+        symlink(&other, &path).unwrap();
+        assert!(why(&path).ends_with("is not safe: it is a link"), "{}", why(&path));
+        std::fs::remove_file(&path).unwrap();
+        std::fs::hard_link(&other, &path).unwrap();
+        assert!(why(&path).ends_with("is not safe: it has a second name"), "{}", why(&path));
+        let open = directory.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+        assert!(why(&open.join("journal")).ends_with("others may write the directory"));
+        assert_eq!(std::fs::read(&other).unwrap(), b"do not touch");
+    }
+}

@@ -1,0 +1,20 @@
+//! Carries out what the machines ask for: slots, starters, routers and single hooks, live or simulated.
+
+mod configured_world;
+pub mod control;
+pub mod cron;
+pub mod event_log;
+pub mod events;
+pub mod hook_call;
+pub mod hook_environment;
+pub mod hook_limits;
+pub mod journal;
+pub mod parent;
+pub mod router;
+pub mod shadow;
+pub mod slot;
+mod spawning;
+pub mod starter;
+pub mod transfer;
+
+pub use configured_world::configured_world;

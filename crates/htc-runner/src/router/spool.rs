@@ -1,0 +1,208 @@
+//! Files of sandboxed jobs: copied into the queue's spool when the copy is submitted, and to where the source wants them when
+//! it has ended. The queue does with the ad what a schedd does (`rewriteSpooledJobAd`, qmgmt.cpp; recording r13).
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use crate::hook_call::HookCall;
+use htc_base::job::JobId;
+use htc_base::process::{ChildSpec, Identity, Session, Stdio};
+use htc_base::time::Tick;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Expr};
+use htc_router::translate::remap;
+
+/// How much of what goes wrong is kept, in bytes.
+const COMPLAINT: usize = 4 << 10;
+/// Below the queue's directory.
+const SPOOL: &str = "spool";
+/// A schedd spreads its directories over so many.
+const SPREAD: i32 = 10_000;
+/// What no file stands for.
+const NOTHING: &[u8] = b"/dev/null";
+/// Copies pairs of paths, and nothing but files and directories: what is something else is not waited for.
+const COPY: &str = r#"while [ "$#" -gt 1 ]; do
+  if [ ! -f "$1" ] && [ ! -d "$1" ]; then echo "'$1' is no file" >&2; exit 1; fi
+  cp -RL -- "$1" "$2" || exit 1
+  shift 2
+done"#;
+
+/// Files on their way.
+pub(super) struct Copying {
+    /// Of which source.
+    pub source: JobId,
+    /// The job whose spool it is.
+    pub copy: JobId,
+    /// The way.
+    pub way: Way,
+    /// When it is given up.
+    pub deadline: Option<Tick>,
+    /// Whether it was.
+    pub late: bool,
+}
+
+/// Which way files go.
+pub(super) enum Way {
+    /// Into the spool; then the job with this ad is submitted, and the proxy that was copied for it is removed.
+    In(Box<ClassAd>, Option<PathBuf>),
+    /// Out of it, begun in this second; then the copy is done with.
+    Out(i64),
+}
+
+/// The directory of a job's files.
+pub(super) fn directory(queue: &Path, id: JobId) -> PathBuf {
+    let JobId { cluster, proc } = id;
+    let place = queue.join(SPOOL).join((cluster % SPREAD).to_string()).join((proc % SPREAD).to_string());
+    place.join(format!("cluster{cluster}.proc{proc}.subproc0"))
+}
+
+/// All such directories of a queue, with the jobs whose they are.
+pub(super) fn directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
+    let below = |path: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    let id_of = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix("cluster")?.strip_suffix(".subproc0")?;
+        JobId::parse_key(name.replacen(".proc", ".", 1).as_bytes()).filter(|id| id.is_job())
+    };
+    let jobs = below(&queue.join(SPOOL)).into_iter().flat_map(|place| below(&place));
+    let found = jobs.flat_map(|place| below(&place)).filter_map(|path| id_of(&path).map(|id| (path, id)));
+    // Only what stands where it belongs.
+    found.filter(|(path, id)| *path == directory(queue, *id)).collect()
+}
+
+fn string(ad: &ClassAd, name: &str, world: &dyn World) -> Option<BString> {
+    Context::new(world).my(ad).string(name).filter(|text| !text.is_empty() && text.as_slice() != NOTHING)
+}
+
+fn is_url(file: &[u8]) -> bool {
+    file.contains_str("://")
+}
+
+/// The last part of a path; a directory of which the content is meant keeps its slash.
+fn last(path: &[u8]) -> &[u8] {
+    let trimmed = path.strip_suffix(b"/").unwrap_or(path);
+    let start = trimmed.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+    &path[start..]
+}
+
+fn files(list_of: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list_of.split(|byte| *byte == b',').map(|file| file.trim()).filter(|file| !file.is_empty())
+}
+
+/// Whether an attribute that says that a file is to be transferred does not say no.
+fn wanted(ad: &ClassAd, name: &str, world: &dyn World) -> bool {
+    Context::new(world).my(ad).boolean(name).unwrap_or(true)
+}
+
+/// What goes into the spool: from (as in the ad, relative to Iwd), and to.
+pub(super) fn inputs(ad: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
+    let mut names: Vec<BString> = Vec::new();
+    names.extend(string(ad, "Cmd", world).filter(|_| wanted(ad, "TransferExecutable", world)));
+    names.extend(string(ad, "In", world).filter(|_| wanted(ad, "TransferIn", world)));
+    names.extend(string(ad, "x509userproxy", world));
+    let listed = string(ad, "TransferInput", world).unwrap_or_default();
+    names.extend(files(&listed).map(BString::from));
+    let pairs = names.iter().filter(|name| !is_url(name)).map(|name| {
+        let from = name.to_path_lossy().into_owned();
+        match name.ends_with(b"/") {
+            true => (from.join("."), spool.to_owned()),
+            false => (from, spool.join(last(name).to_path_lossy())),
+        }
+    });
+    pairs.collect()
+}
+
+/// Makes the ad that of a job whose files have been spooled.
+pub(super) fn spooled(ad: &mut ClassAd, spool: &Path, now: i64, world: &dyn World) {
+    use std::os::unix::ffi::OsStrExt;
+    let undefined = || Expr::parse(b"undefined").ok();
+    if let Some(iwd) = ad.get("Iwd").or_else(undefined) {
+        ad.insert("SUBMIT_Iwd", iwd);
+    }
+    ad.set("Iwd", BString::from(spool.as_os_str().as_bytes()));
+    let rules = string(ad, "TransferOutputRemaps", world);
+    let part = |urls: bool| -> BString {
+        let text: &[u8] = rules.as_ref().map_or(b"", |rules| rules.as_slice());
+        let all = text.split(|byte| *byte == b';').map(|rule| rule.trim());
+        let kept: Vec<&[u8]> = all.filter(|rule| !rule.is_empty() && is_url(rule) == urls).collect();
+        bstr::join(";", kept).into()
+    };
+    if rules.is_some() {
+        ad.set("SUBMIT_TransferOutputRemaps", part(false));
+    }
+    // Files come back into the spool under their own names.
+    match (part(true), undefined()) {
+        (none, Some(undefined)) if none.is_empty() => ad.insert("TransferOutputRemaps", undefined),
+        (urls, _) => ad.set("TransferOutputRemaps", urls),
+    }
+    for (name, transfer) in [
+        ("Cmd", Some("TransferExecutable")),
+        ("In", Some("TransferIn")),
+        ("TransferInput", None),
+        ("UserLog", None),
+        ("x509userproxy", None),
+    ] {
+        let Some(old) = string(ad, name, world) else { continue };
+        if transfer.is_some_and(|transfer| !wanted(ad, transfer, world)) {
+            continue;
+        }
+        let base = |file: &[u8]| if is_url(file) { file.to_vec() } else { last(file).to_vec() };
+        let new: BString = match name {
+            "TransferInput" => bstr::join(",", files(&old).map(base)).into(),
+            _ => base(&old).into(),
+        };
+        if new != old {
+            ad.set(format!("SUBMIT_{name}").as_str(), old);
+            ad.set(name, new);
+        }
+    }
+    ad.set("StageInStart", now);
+    ad.set("StageInFinish", now);
+    ad.set("LastHoldReason", "Spooling input data files");
+    ad.set("LastHoldReasonCode", 16);
+    ad.set("ReleaseReason", "Data files spooled");
+}
+
+/// What goes back: from the spool, and to where the source wants it.
+pub(super) fn outputs(copy: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
+    let home = string(copy, "SUBMIT_Iwd", world).unwrap_or_default();
+    let rules = string(copy, "SUBMIT_TransferOutputRemaps", world).unwrap_or_default();
+    let listed = string(copy, "SpooledOutputFiles", world)
+        .or_else(|| string(copy, "TransferOutput", world))
+        .unwrap_or_default();
+    let mut names: Vec<BString> = files(&listed).map(BString::from).collect();
+    names.extend(["Out", "Err"].into_iter().filter_map(|name| string(copy, name, world)));
+    let pairs = names.iter().filter(|name| !is_url(name)).map(|name| {
+        let there = last(name);
+        let mapped = remap(&rules, there, &mut |_| {}).unwrap_or_else(|| name.clone());
+        let name = there.strip_suffix(b"/").unwrap_or(there);
+        (spool.join(name.to_path_lossy()), home.to_path_lossy().join(mapped.to_path_lossy()))
+    });
+    // What the job did not make is not there; nobody gets a directory into a directory of its name.
+    pairs.filter(|(from, _)| from.exists()).collect()
+}
+
+/// The child that copies, as the owner where one is given.
+pub(super) fn child_spec(
+    pairs: &[(PathBuf, PathBuf)],
+    directory: &Path,
+    identity: Option<Identity>,
+    world: &dyn World,
+) -> ChildSpec {
+    use std::os::unix::ffi::OsStrExt;
+    let mut spec = ChildSpec::new("/bin/sh");
+    spec.argv = ["sh", "-c", COPY, "sh"].map(BString::from).to_vec();
+    for (from, to) in pairs {
+        spec.argv.extend([from, to].map(|path| BString::from(path.as_os_str().as_bytes())));
+    }
+    spec.env = vec!["PATH=/usr/bin:/bin".into(), "LC_ALL=C".into()];
+    spec.cwd = Some(directory.to_owned());
+    spec.dies_with_us = true;
+    spec.identity = identity;
+    spec.stdio = [Stdio::Null, Stdio::Null, Stdio::Capture { limit: COMPLAINT }];
+    spec.session = Session::Own;
+    spec.ancestor = Some(HookCall::marker(world.now(), world.random()));
+    spec
+}

@@ -1,0 +1,138 @@
+//! The execute directory: what stands in it before we begin, and what must be there.
+
+use std::path::{Path, PathBuf};
+
+use nix::sys::statvfs::statvfs;
+
+use crate::starter::{is_gone, is_held};
+use htc_base::quirks::{Quirk, Quirks};
+use htc_os::tree;
+use htc_starter::starter_of;
+
+/// Makes sure that the directories that jobs and hooks need are there.
+///
+/// # Errors
+/// One sentence: which is missing, and what to do.
+pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(), String> {
+    for (knob, path) in [("EXECUTE", execute), ("LOG", log)] {
+        let Some(path) = path else {
+            return Err(format!("{knob} is not defined: set it to a directory"));
+        };
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(_) => return Err(format!("{knob}: '{}' is not a directory", path.display())),
+            Err(error) => {
+                return Err(format!("{knob}: '{}': {error}; make that directory", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a starter needs for the directory of a job and the files in it, in bytes.
+const LEAST_ROOM: u64 = 256 * 1024;
+
+/// Whether a starter can make the directory of a job in EXECUTE. On a full disk each job that is fetched would be lost at once,
+/// until the queue is empty, which is what 25.14 does.
+///
+/// # Errors
+/// One sentence: what is in the way.
+pub fn check_room(execute: &Path) -> Result<(), String> {
+    check_room_of(execute, LEAST_ROOM)
+}
+
+fn check_room_of(execute: &Path, least: u64) -> Result<(), String> {
+    let name = execute.display();
+    let status = statvfs(execute).map_err(|errno| format!("EXECUTE: '{name}': {errno}"))?;
+    let root = nix::unistd::geteuid().is_root();
+    let blocks = if root { status.blocks_free() } else { status.blocks_available() };
+    let free = blocks.saturating_mul(status.fragment_size().max(1));
+    if free < least {
+        return Err(format!("EXECUTE: '{name}' is full: {free} bytes are free, a starter needs {least}"));
+    }
+    // Some file systems do not count their files.
+    if status.files() > 0 && status.files_free() == 0 {
+        return Err(format!("EXECUTE: '{name}' is full: its file system can hold no more files"));
+    }
+    Ok(())
+}
+
+/// Removes what a starter that was killed could not remove; returns warnings.
+pub(super) fn remove_left_by(execute: &Path, pid: u32) -> Vec<String> {
+    let of_it = |name: &str| starter_of(name).is_some_and(|starter| u32::try_from(starter) == Ok(pid));
+    let Ok(entries) = std::fs::read_dir(execute) else { return Vec::new() };
+    let left = entries.flatten().filter(|entry| of_it(&entry.file_name().to_string_lossy()));
+    left.flat_map(|entry| tree::remove_tree(&entry.path()))
+        .map(|left| format!("cannot remove '{}': {}", left.path.display(), left.error))
+        .collect()
+}
+
+/// Removes what starters that are gone have left (`cleanup_execute_dirs`); returns warnings.
+///
+/// 25.14 removes everything in EXECUTE, whoever it belongs to (quirk `execute-emptied`).
+pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let Ok(entries) = std::fs::read_dir(execute) else { return warnings };
+    let mut kept: Vec<PathBuf> = Vec::new();
+    let mut used: Vec<(PathBuf, i32)> = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours = starter_of(&name);
+        let gone = ours.is_some_and(|pid| is_gone(&entry.path(), pid) && !is_held(execute, pid));
+        if !gone && !quirks.has(Quirk::ExecuteEmptied) {
+            match ours {
+                Some(pid) => used.push((entry.path(), pid)),
+                None => kept.push(entry.path()),
+            }
+            continue;
+        }
+        for left in tree::remove_tree(&entry.path()) {
+            warnings.push(format!("cannot remove '{}': {}", left.path.display(), left.error));
+        }
+    }
+    for (path, pid) in used {
+        warnings.push(format!(
+            "'{}' in EXECUTE belongs to the running process {pid} and stays; a real execution point would remove it \
+             (execute-emptied)",
+            path.display()
+        ));
+    }
+    if let Some(first) = kept.first() {
+        let count = kept.len();
+        warnings.push(format!(
+            "EXECUTE holds {count} thing{} that no starter has left, such as '{}'; a real execution point would \
+             remove them (execute-emptied)",
+            if count == 1 { "" } else { "s" },
+            first.display()
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_execute_directory_is_noticed_before_a_job_is_fetched() {
+        let execute = tempfile::tempdir().unwrap();
+        assert_eq!(check_room_of(execute.path(), 0), Ok(()));
+        let full = check_room_of(execute.path(), u64::MAX).unwrap_err();
+        assert!(full.contains("is full: "), "{full}");
+        let gone = check_room(&execute.path().join("no")).unwrap_err();
+        assert!(gone.contains("No such file"), "{gone}");
+    }
+
+    #[test]
+    fn all_that_a_killed_starter_left_is_removed() {
+        let execute = tempfile::tempdir().unwrap();
+        for name in ["dir_12", "dir_12.1", "dir_123", "dir_13"] {
+            std::fs::create_dir_all(execute.path().join(name).join("scratch")).unwrap();
+        }
+        assert_eq!(remove_left_by(execute.path(), 12), Vec::<String>::new());
+        let mut names: Vec<_> =
+            std::fs::read_dir(execute.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["dir_123", "dir_13"]);
+    }
+}

@@ -1,0 +1,208 @@
+//! How long ago somebody typed here: at a terminal of whoever is logged in, or at a device of the console.
+//!
+//! Reference: `idle_time.cpp` of condor_sysapi. What condor_kbdd would tell of a graphical desktop nobody tells here; its devices may be
+//! named in CONSOLE_DEVICES, where the kernel keeps their access times.
+
+use std::ffi::CStr;
+use std::fs;
+use std::mem::{offset_of, size_of};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+use nix::sys::stat::major;
+
+use htc_config::View;
+
+/// What is known when nobody has ever typed.
+const FOR_EVER: i64 = i32::MAX as i64;
+/// Where logins are written down.
+const LOGINS: [&str; 2] = ["/var/run/utmp", "/var/adm/utmp"];
+
+/// Seconds since the last input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IdleTimes {
+    /// Anywhere.
+    pub(super) keyboard: i64,
+    /// At a device of the console; `None` where none is configured.
+    pub(super) console: Option<i64>,
+}
+
+/// Where input is looked for.
+#[derive(Debug)]
+pub struct InputDevices {
+    console: Vec<String>,
+    all_terminals: bool,
+    directory: PathBuf,
+    logins: Vec<PathBuf>,
+    /// What the terminals last said, and when: the last one to log out takes his terminal along.
+    last: Option<(i64, i64)>,
+}
+
+impl InputDevices {
+    /// `console` is CONSOLE_DEVICES, `all_terminals` is STARTD_HAS_BAD_UTMP.
+    pub fn new(console: Vec<String>, all_terminals: bool) -> Self {
+        let logins = LOGINS.map(PathBuf::from).to_vec();
+        let bare = |name: String| {
+            name.strip_prefix("/dev/").filter(|bare| !bare.is_empty()).map(str::to_owned).unwrap_or(name)
+        };
+        let console = console.into_iter().map(bare).collect();
+        InputDevices { console, all_terminals, directory: "/dev".into(), logins, last: None }
+    }
+
+    /// As the configuration names them.
+    pub fn read(view: &View<'_>) -> Self {
+        let devices = view.list("CONSOLE_DEVICES").ok().flatten();
+        let devices = devices.map(|list| list.value.iter().map(ToString::to_string).collect());
+        let all_terminals = view.boolean("STARTD_HAS_BAD_UTMP").ok().flatten();
+        InputDevices::new(devices.unwrap_or_default(), all_terminals.is_some_and(|setting| setting.value))
+    }
+
+    /// The devices of the console that nobody is ever seen at, each with why.
+    pub fn dead(&self) -> Vec<(&str, &'static str)> {
+        let why = |name: &str| match name {
+            "" => Some("it is no name"),
+            _ if name.starts_with("unix:") => Some("a socket of a display tells nobody's input"),
+            _ if !self.directory.join(name).exists() => Some("there is no such device"),
+            _ if self.is_null(name) => Some("it is a device of memory, like /dev/null"),
+            _ => None,
+        };
+        self.console.iter().filter_map(|name| Some((name.as_str(), why(name)?))).collect()
+    }
+
+    /// Looks at them.
+    pub(super) fn look(&mut self, now: i64) -> IdleTimes {
+        let terminals = match self.all_terminals {
+            true => self.all_terminals(now),
+            false => self.terminals_of_logins(now),
+        };
+        let console = self.console.iter().map(|name| self.device(name, now)).min();
+        // What condor_kbdd has never told counts as told at the beginning of the epoch.
+        let keyboard = [Some(terminals), console, Some(now)].into_iter().flatten().min().unwrap_or(FOR_EVER);
+        IdleTimes { keyboard, console }
+    }
+
+    fn terminals_of_logins(&mut self, now: i64) -> i64 {
+        let Some(text) = self.logins.iter().find_map(|path| fs::read(path).ok()) else { return FOR_EVER };
+        let lines = text.chunks_exact(size_of::<libc::utmpx>()).filter_map(line_of_login);
+        match lines.map(|line| self.device(&line, now)).min() {
+            Some(idle) => {
+                self.last = Some((now, idle));
+                idle
+            }
+            None => self.last.map_or(FOR_EVER, |(at, idle)| (now - at + idle).max(0)),
+        }
+    }
+
+    fn all_terminals(&self, now: i64) -> i64 {
+        let names = |directory: &Path| -> Vec<String> {
+            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        };
+        let plain = names(&self.directory);
+        let plain = plain.into_iter().filter(|name| name.starts_with("tty") || name.starts_with("pty"));
+        let unix98 = names(&self.directory.join("pts")).into_iter().map(|name| format!("pts/{name}"));
+        plain.chain(unix98).map(|name| self.device(&name, now)).min().unwrap_or(FOR_EVER)
+    }
+
+    /// By the access time; one that is not there, and what is no more than another name of /dev/null, was never used.
+    fn device(&self, name: &str, now: i64) -> i64 {
+        if name.is_empty() || name.starts_with("unix:") {
+            return now;
+        }
+        let Ok(status) = fs::metadata(self.directory.join(name)) else { return now };
+        if self.is_null(name) {
+            return now;
+        }
+        (now - status.atime()).max(0)
+    }
+
+    /// Whether a device is of the kind of /dev/null.
+    fn is_null(&self, name: &str) -> bool {
+        let of = |name: &str| fs::metadata(self.directory.join(name)).ok();
+        let null = of("null").filter(|null| null.file_type().is_char_device());
+        let same =
+            |null: fs::Metadata| of(name).is_some_and(|other| major(null.rdev()) == major(other.rdev()));
+        null.is_some_and(same)
+    }
+}
+
+/// The terminal of a record of `utmp`, if it is of a login.
+fn line_of_login(record: &[u8]) -> Option<String> {
+    let kind = offset_of!(libc::utmpx, ut_type);
+    let kind = i16::from_ne_bytes([*record.get(kind)?, *record.get(kind + 1)?]);
+    if kind != libc::USER_PROCESS {
+        return None;
+    }
+    let line = record.get(offset_of!(libc::utmpx, ut_line)..)?;
+    let line = &line[..line.len().min(libc::__UT_LINESIZE)];
+    let line = CStr::from_bytes_until_nul(line).map_or(line, CStr::to_bytes);
+    Some(std::ffi::OsStr::from_bytes(line).to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    fn used(path: &Path, at: u64) {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
+        let file = fs::File::create(path).unwrap();
+        file.set_times(fs::FileTimes::new().set_accessed(time)).unwrap();
+    }
+
+    fn login(line: &str, kind: i16) -> Vec<u8> {
+        let mut record = vec![0; size_of::<libc::utmpx>()];
+        let (at, of_line) = (offset_of!(libc::utmpx, ut_type), offset_of!(libc::utmpx, ut_line));
+        record[at..at + 2].copy_from_slice(&kind.to_ne_bytes());
+        record[of_line..of_line + line.len()].copy_from_slice(line.as_bytes());
+        record
+    }
+
+    fn place(console: &[&str], all: bool) -> (tempfile::TempDir, InputDevices) {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("pts")).unwrap();
+        let mut devices = InputDevices::new(console.iter().map(|name| (*name).to_owned()).collect(), all);
+        devices.directory = home.path().to_owned();
+        devices.logins = vec![home.path().join("none"), home.path().join("utmp")];
+        (home, devices)
+    }
+
+    #[test]
+    fn terminals_of_logins_and_the_console_count_and_others_do_not() {
+        let (home, mut devices) = place(&["/dev/mouse", "nothing"], false);
+        for (name, at) in [("pts/3", 900), ("tty1", 990), ("mouse", 500)] {
+            used(&home.path().join(name), at);
+        }
+        let logins = [login("pts/3", libc::USER_PROCESS), login("tty1", libc::LOGIN_PROCESS), vec![7; 5]];
+        fs::write(home.path().join("utmp"), logins.concat()).unwrap();
+        assert_eq!(devices.look(1000), IdleTimes { keyboard: 100, console: Some(500) });
+        // The last one has logged out: his terminal rests since.
+        fs::write(home.path().join("utmp"), "").unwrap();
+        assert_eq!(devices.look(1050), IdleTimes { keyboard: 150, console: Some(550) });
+        used(&home.path().join("mouse"), 2000);
+        assert_eq!(devices.look(1060), IdleTimes { keyboard: 0, console: Some(0) });
+    }
+
+    #[test]
+    fn without_logins_and_devices_nobody_has_ever_typed() {
+        let (home, mut devices) = place(&[], false);
+        assert_eq!(devices.look(1_800_000_000), IdleTimes { keyboard: 1_800_000_000, console: None });
+        used(&home.path().join("pts/0"), 700);
+        used(&home.path().join("ptyp1"), 800);
+        let (_, mut all) = place(&[], true);
+        all.directory = home.path().to_owned();
+        assert_eq!(all.look(1000), IdleTimes { keyboard: 200, console: None });
+    }
+
+    #[test]
+    fn what_is_null_by_another_name_was_never_used() {
+        let devices = InputDevices::new(vec!["zero".into(), "unix:0".into()], false);
+        assert_eq!(
+            [devices.device("zero", 77), devices.device("unix:0", 77), devices.device("", 77)],
+            [77; 3]
+        );
+    }
+}

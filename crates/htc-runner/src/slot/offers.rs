@@ -1,0 +1,260 @@
+//! What slots would say to jobs that nobody has fetched: those of a configuration, or ads of a pool; and what another configuration
+//! changes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use htc_base::quirks::Quirks;
+use htc_base::text::similar::nearest;
+use htc_base::world::World;
+use htc_classad::references::{self, Names};
+use htc_classad::{AttrName, ClassAd, Dialect};
+use htc_config::Config;
+use htc_slot::{Clause, ExecutionPoint, Offer, SlotKey, consider_ad, job_id, policy_knob};
+
+/// What one slot would say to one job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Considered {
+    /// The slot.
+    pub slot: String,
+    /// The job as `cluster.proc`.
+    pub job: String,
+    /// Whether it would take it, were it free.
+    pub accepted: bool,
+    /// In one line.
+    pub reason: String,
+    /// The conditions that are not true.
+    pub details: Vec<Detail>,
+}
+
+/// A condition that is not true, and where it was set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Detail {
+    /// The condition.
+    #[serde(flatten)]
+    pub clause: Clause,
+    /// File and line; empty for slots of a pool.
+    pub place: String,
+}
+
+/// Slots that can be asked.
+pub enum AskedSlots {
+    /// Those of a configuration.
+    Configured {
+        /// The machine at rest.
+        machine: Box<ExecutionPoint>,
+        /// The slots that are asked.
+        keys: Vec<SlotKey>,
+        /// The configuration.
+        config: Box<Config>,
+        /// The numbers of those that call FETCH_WORK.
+        fetching: BTreeSet<u32>,
+        /// What is said to have set knobs above all files.
+        commander: &'static str,
+    },
+    /// Those of a pool, by their names.
+    Ads(Vec<(String, ClassAd)>, Quirks),
+}
+
+impl AskedSlots {
+    /// Their names.
+    pub fn names(&self) -> Vec<String> {
+        match self {
+            AskedSlots::Configured { machine, keys, .. } => {
+                keys.iter().map(|key| machine.slot_id(*key).unwrap_or("?").to_owned()).collect()
+            }
+            AskedSlots::Ads(ads, _) => ads.iter().map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// How jobs are read: as the configuration of the slots says.
+    pub fn dialect(&self) -> Dialect {
+        let is_strict = matches!(self, AskedSlots::Configured { config, .. } if config.is_strict());
+        Dialect::new_syntax().strict(is_strict)
+    }
+
+    /// What each of them says to a job, in their order.
+    pub fn consider(&self, job: &ClassAd, world: &dyn World) -> Vec<Considered> {
+        let id = job_id(job, world);
+        let told = |(at, slot): (usize, String)| {
+            let Offer { accepted, mut reason, details, unfit_to_claim } = self.offer(at, job, world)?;
+            if let Some(unfit) = unfit_to_claim {
+                reason += &format!("; whoever claims it for the job is refused: {}", unfit.reason);
+            }
+            let placed = |clause: Clause| {
+                let place = self.place(at, &clause.attribute, world);
+                Detail { clause, place }
+            };
+            let details = details.into_iter().map(placed).collect();
+            Some(Considered { slot, job: id.clone(), accepted, reason, details })
+        };
+        self.names().into_iter().enumerate().filter_map(told).collect()
+    }
+
+    fn offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<Offer> {
+        match self {
+            AskedSlots::Configured { machine, keys, fetching, .. } => {
+                let offer = machine.consider(keys[at], job)?;
+                Some(if fetching.contains(&keys[at].number) { offer } else { offer.to_a_claim() })
+            }
+            AskedSlots::Ads(ads, quirks) => Some(consider_ad(&ads[at].1, job, world, *quirks)),
+        }
+    }
+
+    /// Where an attribute of a slot was set.
+    fn place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
+        let AskedSlots::Configured { machine, keys, config, commander, .. } = self else {
+            return String::new();
+        };
+        let type_id = machine.type_id(keys[at]).unwrap_or(0);
+        let knob = policy_knob::of_attribute(attribute);
+        policy_knob::place(config, world, (type_id, knob), &|_, _| (*commander).to_owned())
+    }
+}
+
+/// The names that slots have or ask for.
+#[derive(Clone, Debug, Default)]
+pub struct KnownNames(Names);
+
+impl KnownNames {
+    /// What ads have, and what their expressions ask for.
+    pub fn know<'a>(&mut self, ads: impl IntoIterator<Item = &'a ClassAd>) {
+        for (attribute, expr) in ads.into_iter().flat_map(ClassAd::iter) {
+            self.0.insert(attribute.into());
+            self.0.extend(references::every(&expr));
+        }
+    }
+
+    /// Those of these attributes that no slot has and no expression of theirs or of the jobs asks for, each with the name that may
+    /// have been meant.
+    pub fn unasked<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+        jobs: &[ClassAd],
+    ) -> Vec<(&'n str, Option<String>)> {
+        let mut known = self.0.clone();
+        for (_, expr) in jobs.iter().flat_map(ClassAd::iter) {
+            known.extend(references::every(&expr));
+        }
+        let unknown = names.filter(|name| !known.contains(&AttrName::from(*name)));
+        unknown.map(|name| (name, meant(name, &known))).collect()
+    }
+}
+
+/// The known name that is most like another one.
+fn meant(name: &str, known: &Names) -> Option<String> {
+    let known: Vec<String> =
+        known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
+    let lower: Vec<String> = known.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let near = nearest(name.to_ascii_lowercase(), lower.iter().map(String::as_str))?;
+    known.iter().find(|name| name.eq_ignore_ascii_case(near)).cloned()
+}
+
+/// What one slot takes before and after, and which clause decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OfferChange {
+    /// The slot.
+    pub slot: String,
+    /// How many jobs it was asked about.
+    pub jobs: usize,
+    /// How many it takes before.
+    pub before: usize,
+    /// And after.
+    pub after: usize,
+    /// Jobs that are refused before, by the clauses that are not true.
+    pub refused_before: BTreeMap<String, usize>,
+    /// And after.
+    pub refused_after: BTreeMap<String, usize>,
+    /// Whether it takes other jobs than before.
+    #[serde(skip)]
+    pub differs: bool,
+}
+
+/// What each slot that either has says to these jobs, before and after.
+pub fn changes(
+    before: &AskedSlots,
+    after: &AskedSlots,
+    jobs: &[ClassAd],
+    world: &dyn World,
+) -> Vec<OfferChange> {
+    let mut seen = BTreeSet::new();
+    let names = before.names().into_iter().chain(after.names()).filter(|name| seen.insert(name.clone()));
+    let (places_before, places_after) = (places(before), places(after));
+    let changed = |slot: String| {
+        let (one, refused_before) = answers(before, places_before.get(&slot), jobs, world);
+        let (other, refused_after) = answers(after, places_after.get(&slot), jobs, world);
+        let count = |taken: &[bool]| taken.iter().filter(|taken| **taken).count();
+        let (before, after, differs) = (count(&one), count(&other), one != other);
+        OfferChange { slot, jobs: jobs.len(), before, after, refused_before, refused_after, differs }
+    };
+    names.map(changed).collect()
+}
+
+/// Where each name stands first.
+fn places(slots: &AskedSlots) -> BTreeMap<String, usize> {
+    // Of several values of a key the last is kept.
+    slots.names().into_iter().enumerate().rev().map(|(at, name)| (name, at)).collect()
+}
+
+/// Which jobs a slot takes, and the clauses by which it refuses others; none where there is no such slot.
+fn answers(
+    slots: &AskedSlots,
+    at: Option<&usize>,
+    jobs: &[ClassAd],
+    world: &dyn World,
+) -> (Vec<bool>, BTreeMap<String, usize>) {
+    let mut clauses = BTreeMap::new();
+    let taken = jobs.iter().map(|job| {
+        let Some(offer) = at.and_then(|at| slots.offer(*at, job, world)) else { return false };
+        for clause in &offer.details {
+            *clauses.entry(format!("{}: {}", clause.attribute, clause.text)).or_default() += 1;
+        }
+        offer.accepted
+    });
+    (taken.collect(), clauses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    fn ad(text: &str) -> ClassAd {
+        ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).unwrap()
+    }
+
+    fn pool(start: &str) -> AskedSlots {
+        let slot = ad(&format!("[ Cpus = 2; START = {start}; Requirements = START ]"));
+        AskedSlots::Ads(vec![("slot1@here".to_owned(), slot)], Quirks::None)
+    }
+
+    #[test]
+    fn a_slot_of_a_pool_says_why_it_refuses_and_what_another_policy_changes() {
+        let world = RealWorld::new();
+        let jobs = [
+            ad("[ ClusterId = 1; ProcId = 0; Owner = \"ana\" ]"),
+            ad("[ ClusterId = 1; ProcId = 1; Owner = \"eve\" ]"),
+        ];
+        let before = pool("TARGET.Owner == \"ana\"");
+        let said: Vec<Considered> = jobs.iter().flat_map(|job| before.consider(job, &world)).collect();
+        assert_eq!(
+            said.iter().map(|it| (&*it.job, it.accepted)).collect::<Vec<_>>(),
+            [("1.0", true), ("1.1", false)]
+        );
+        assert_eq!((&*said[1].details[0].clause.attribute, &*said[1].details[0].place), ("START", ""));
+        let [change] = &changes(&before, &pool("true"), &jobs, &world)[..] else { panic!("one slot") };
+        assert_eq!((change.before, change.after, change.differs), (1, 2, true));
+        assert_eq!(change.refused_before.values().sum::<usize>(), 1);
+        assert!(!changes(&before, &before, &jobs, &world)[0].differs);
+    }
+
+    #[test]
+    fn names_that_nobody_asks_for_are_told_with_what_was_meant() {
+        let mut known = KnownNames::default();
+        known.know(&[ad("[ HasJava = true; START = TARGET.Owner == \"ana\" ]")]);
+        let jobs = [ad("[ Requirements = TARGET.HasGPU ]")];
+        let names = ["hasjava", "Owner", "HasGPU", "HasJav"];
+        assert_eq!(known.unasked(names.into_iter(), &jobs), [("HasJav", Some("HasJava".to_owned()))]);
+    }
+}

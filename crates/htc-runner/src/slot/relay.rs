@@ -1,0 +1,71 @@
+//! Events of a starter that are told to us, to be passed on to a descriptor that only we have (`--events fd:N`).
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+use nix::sys::stat::Mode;
+
+use crate::events::EventStream;
+use htc_os::{Interest, Reactor, Token};
+
+/// A line is no longer than this; a longer one comes in pieces.
+const LONGEST: usize = 1 << 20;
+
+/// A FIFO in the private directory of one starter.
+#[derive(Debug)]
+pub(super) struct Relay {
+    path: PathBuf,
+    file: File,
+    token: Token,
+    /// The beginning of a line whose end has not come.
+    begun: Vec<u8>,
+}
+
+impl Relay {
+    /// Makes it. Its end for reading is open before the starter runs, and one for writing stays open with it, so that it is
+    /// readable only when there is something to read.
+    pub(super) fn open(directory: &Path, reactor: &mut Reactor) -> io::Result<Self> {
+        let path = directory.join("events");
+        nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        let mut options = File::options();
+        let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
+        let token = reactor.watch(file.as_fd(), Interest::Read)?;
+        Ok(Relay { path, file, token, begun: Vec::new() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Passes on the whole lines that have come.
+    pub(super) fn pass_on(&mut self, events: &mut EventStream) {
+        let mut piece = [0; 16 * 1024];
+        while let Ok(count) = (&self.file).read(&mut piece)
+            && count > 0
+        {
+            self.begun.extend_from_slice(&piece[..count]);
+            let end = match memchr::memrchr(b'\n', &self.begun) {
+                Some(end) => end + 1,
+                None if self.begun.len() > LONGEST => self.begun.len(),
+                None => continue,
+            };
+            let rest = self.begun.split_off(end);
+            for line in std::mem::replace(&mut self.begun, rest).split_inclusive(|byte| *byte == b'\n') {
+                events.relay(line.to_vec());
+            }
+        }
+    }
+
+    /// Ends it; what has not been passed on is lost.
+    pub(super) fn close(self, reactor: &mut Reactor) {
+        reactor.unwatch(self.token);
+    }
+}

@@ -1,0 +1,102 @@
+//! Whether starters can read the configuration as it is now. Each reads it anew, so a mistake that is made while the slots
+//! run would lose every job from then on: it is noticed before the next is fetched.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use bstr::ByteSlice;
+
+use crate::hook_environment::ConfigChoice;
+use crate::starter::check_knobs;
+use htc_config::load::Attempt;
+use htc_config::macro_set::SourceKind;
+use htc_config::{CommandPolicy, Config, Who};
+use htc_os::RealWorld;
+
+/// By which a changed file is known: device, inode, size, and times in nanoseconds.
+type Stamp = Option<[i128; 5]>;
+
+/// The configuration as starters see it.
+pub struct StarterConfig {
+    choice: ConfigChoice,
+    world: Rc<RealWorld>,
+    /// Whether the knobs of our own starter are looked at, too.
+    knobs: bool,
+    /// The files that were read, or would be if they were there.
+    files: Vec<(PathBuf, Stamp)>,
+    verdict: Result<(), String>,
+}
+
+impl StarterConfig {
+    /// The configuration as it is now; `knobs` says whether those of our own starter are looked at, too.
+    pub fn new(choice: ConfigChoice, world: &Rc<RealWorld>, knobs: bool) -> Self {
+        let mut this =
+            StarterConfig { choice, world: world.clone(), knobs, files: Vec::new(), verdict: Ok(()) };
+        this.read();
+        this
+    }
+
+    /// Whether it can be read now. Files are read again only if one of them has changed.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&mut self) -> Result<(), String> {
+        if self.files.iter().any(|(path, seen)| stamp(path) != *seen) {
+            self.read();
+        }
+        self.verdict.clone()
+    }
+
+    fn read(&mut self) {
+        let world = &*self.world;
+        let who = Who { subsystem: "STARTER".into(), local_name: "".into() };
+        let before = self.paths_now();
+        let Attempt { config, error, .. } =
+            Config::attempt(world, &who, &self.choice.load_options(CommandPolicy::BOUNDED));
+        self.verdict = match error {
+            Some(error) => Err(error.to_string()),
+            None if self.knobs => check_knobs(&config.view(world), world).map_err(|error| error.told()),
+            None => Ok(()),
+        };
+        let mut paths = paths(&config, world);
+        if self.verdict.is_err() {
+            // What stands behind a mistake was not read.
+            paths.extend(before);
+        }
+        paths.sort();
+        paths.dedup();
+        self.files = paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect();
+    }
+
+    fn paths_now(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|(path, _)| path.clone()).collect()
+    }
+}
+
+/// The files and directories that the configuration consists of.
+fn paths(config: &Config, world: &RealWorld) -> Vec<PathBuf> {
+    let path = |name: &[u8]| PathBuf::from(name.to_path_lossy());
+    let sources = config.set.sources().iter().filter(|source| source.kind == SourceKind::File);
+    let mut paths: Vec<PathBuf> = sources.map(|source| path(&source.name)).collect();
+    paths.extend(config.root.iter().map(|root| path(root)));
+    let view = config.view(world);
+    for name in ["LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE"] {
+        if let Ok(Some(list)) = view.list(name) {
+            paths.extend(list.value.iter().map(|one| path(one)));
+        }
+    }
+    paths
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let metadata = std::fs::metadata(path).ok()?;
+    let time = |seconds: i64, nanoseconds: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+    Some([
+        i128::from(metadata.dev()),
+        i128::from(metadata.ino()),
+        i128::from(metadata.size()),
+        time(metadata.mtime(), metadata.mtime_nsec()),
+        time(metadata.ctime(), metadata.ctime_nsec()),
+    ])
+}

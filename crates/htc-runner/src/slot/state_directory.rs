@@ -1,0 +1,44 @@
+//! Where a run keeps what others look for: its control socket and its journal, in a directory of its own in LOG.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use htc_os::identity;
+
+/// Its name; behind it stands the local name of the daemon, if there is one.
+const NAME: &str = "htc-slot-run";
+
+/// The directory of an execution point with this LOG and local name.
+pub fn state_directory(log: &Path, local_name: Option<&str>) -> PathBuf {
+    match local_name {
+        Some(local_name) => log.join(format!("{NAME}.{}", local_name.replace('/', "_"))),
+        None => log.join(NAME),
+    }
+}
+
+/// The socket in it.
+pub fn default_socket(log: &Path, local_name: Option<&str>) -> PathBuf {
+    state_directory(log, local_name).join("control")
+}
+
+/// Makes it, for us alone; one that is somebody else's is not used.
+///
+/// # Errors
+/// It cannot be made, or others can write it.
+pub fn make_state_directory(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let status = fs::symlink_metadata(path)?;
+    let why = match () {
+        () if status.is_symlink() => "it is a link",
+        () if !status.is_dir() => "it is no directory",
+        () if status.uid() != identity::effective_uid() => "it belongs to another account",
+        () if status.mode() & 0o077 != 0 => "others may look into it: chmod 700",
+        () => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}

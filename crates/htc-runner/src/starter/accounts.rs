@@ -1,0 +1,127 @@
+//! The accounts of this machine that a starter's jobs, hooks and ads belong to.
+
+use bstr::BString;
+
+use super::file_transfer;
+use htc_base::process::Identity;
+use htc_base::quirks::Quirks;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context};
+use htc_config::View;
+use htc_os::identity;
+use htc_starter::Refusal;
+use htc_starter::account::{self, Asking};
+use htc_starter::not_done::With;
+
+/// The account that a job's log and its SHADOW_PREPARE_JOB belong to; `None` is our own.
+///
+/// # Errors
+/// We are root, and the ad names nobody else: nothing is done as root for who wrote an ad.
+pub fn queue_owner(
+    ad: &ClassAd,
+    view: &View<'_>,
+    slot: &[u8],
+    quirks: Quirks,
+) -> Result<Option<Identity>, Refusal> {
+    let world = view.world();
+    if world.effective_uid() != 0 {
+        return Ok(None);
+    }
+    if let Some(owner) = file_transfer::named_owner(ad, world) {
+        return Ok(Some(owner));
+    }
+    let chosen = account::choose(&Asking { ad, view, slot, with: With::Nobody, quirks })?;
+    Ok(Some(identity::of_account(&chosen.account)))
+}
+
+/// An account with PrimaryUnixGroup of the job's ad as its group, which has to be one of its own (`new_group` of `uids.cpp`).
+///
+/// # Errors
+/// The name of the group where it is not.
+pub fn in_primary_group(identity: Identity, ad: &ClassAd, world: &dyn World) -> Result<Identity, BString> {
+    let Some(name) = Context::new(world).my(ad).string("PrimaryUnixGroup") else { return Ok(identity) };
+    match identity::group_by_name(&name) {
+        Some(gid) if gid == identity.gid || identity.groups.contains(&gid) => {
+            Ok(Identity { gid, ..identity })
+        }
+        _ => Err(name),
+    }
+}
+
+/// What is wrong with CONDOR_IDS. No daemon starts then (`init_condor_ids` of `uids.cpp`).
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CondorIdsError {
+    /// It is no pair of numbers.
+    #[error("CONDOR_IDS is '{text}'{of}: give UID.GID of the account of HTCondor's daemons")]
+    Malformed {
+        /// What it is.
+        text: String,
+        /// Where that stands.
+        of: &'static str,
+    },
+    /// Nobody has that uid.
+    #[error("CONDOR_IDS is '{text}'{of}: no account of this machine has the uid {uid}")]
+    Unknown {
+        /// What it is.
+        text: String,
+        /// Where that stands.
+        of: &'static str,
+        /// The first number.
+        uid: u32,
+    },
+}
+
+/// CONDOR_IDS, which the environment says before the configuration.
+///
+/// # Errors
+/// It is no pair of numbers, or the first is no account's.
+pub fn condor_ids(view: &View<'_>, world: &dyn World) -> Result<Option<(u32, u32)>, CondorIdsError> {
+    let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
+    let configured = || view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
+    let (text, of) = match of_environment {
+        Some(text) => (text, " (environment)"),
+        None => match configured() {
+            Some(text) => (text, ""),
+            None => return Ok(None),
+        },
+    };
+    let Some((uid, gid)) = two_numbers(&text) else { return Err(CondorIdsError::Malformed { text, of }) };
+    match world.account_by_uid(uid) {
+        Some(_) => Ok(Some((uid, gid))),
+        None => Err(CondorIdsError::Unknown { text, of, uid }),
+    }
+}
+
+/// `UID.GID`, with whatever stands behind that.
+fn two_numbers(text: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| -> Option<u32> {
+        let text = text.trim_start();
+        let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+        text[..end].parse().ok()
+    };
+    let (uid, gid) = text.split_once('.')?;
+    let is_whole = uid.trim_start().bytes().all(|letter| letter.is_ascii_digit());
+    Some((number(uid).filter(|_| is_whole)?, number(gid)?))
+}
+
+/// The account of daemons: CONDOR_IDS, else `condor`; `None` where root has to do.
+pub fn condor_identity(view: &View<'_>, world: &dyn World) -> Option<Identity> {
+    match condor_ids(view, world) {
+        Ok(Some((0, _))) | Err(_) => None,
+        Ok(Some((uid, gid))) => Some(identity::of_ids(uid, gid)),
+        Ok(None) => world.account_by_name(b"condor").map(|account| identity::of_account(&account)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_daemons_are_read_as_25_14_reads_them() {
+        assert_eq!(two_numbers(" 12. 34x"), Some((12, 34)));
+        for text in ["abc", "99999", "12.", ".12", "12x.3", "12 .3", "-1.2", ""] {
+            assert_eq!(two_numbers(text), None, "{text}");
+        }
+    }
+}

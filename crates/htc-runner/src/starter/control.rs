@@ -1,0 +1,235 @@
+//! What a starter is asked through its socket (`--control`): what startd and schedd tell a real one by signals and commands.
+//!
+//! Reference: `Starter::RemoteShutdownGraceful`, `RemoteShutdownFast`, `RemoteHold`, `RemoteRemove`, `RemoteSuspend`,
+//! `RemoteContinue` of `starter.cpp`; the texts of orders are those of the tools that give them.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+use nix::unistd::{Uid, User};
+use serde::{Deserialize, Serialize};
+
+use crate::control::{self, Control, Said};
+use htc_base::job::HoldCode;
+use htc_base::text::similar::nearest;
+use htc_os::Reactor;
+use htc_starter::{Request, Vacate};
+
+/// Who listens, as messages say it.
+const WHO: &str = "starter";
+
+/// What can be asked for.
+pub const COMMANDS: [&str; 9] =
+    ["soft", "hard", "suspend", "continue", "hold", "release", "remove", "update", "status"];
+
+/// What a client asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// One of [`COMMANDS`].
+    pub command: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For `hold`, `soft` and `hard`: the code that goes with the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i64>,
+    /// Its subcode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subcode: Option<i64>,
+}
+
+/// What comes back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Whether it was done, or is being done.
+    pub ok: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// For `status`: the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// For `status`: how far it has got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+impl Reply {
+    /// An answer to what was done or refused.
+    pub fn of(result: Result<(), String>) -> Self {
+        Reply { ok: result.is_ok(), error: result.err(), ..Reply::default() }
+    }
+
+    /// An answer to `status`.
+    pub fn status(job: &str, state: &str) -> Self {
+        Reply { ok: true, job: Some(job.to_owned()), state: Some(state.to_owned()), ..Reply::default() }
+    }
+}
+
+/// Asks the starter that listens at `socket`.
+///
+/// # Errors
+/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+pub fn ask(socket: &Path, order: &Order) -> io::Result<Reply> {
+    control::ask(socket, WHO, order, b"")
+}
+
+/// Listens for orders at a path, or with `fd:N` at the socket that is open under that number.
+///
+/// # Errors
+/// As [`Control::open`] and [`Control::inherited`].
+pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<Control> {
+    match socket.as_os_str().as_bytes().strip_prefix(b"fd:").map(|number| number.to_str()) {
+        Some(number) => {
+            let text = "expected fd:N with the number of an open descriptor, such as fd:3";
+            let number = number.ok().and_then(|number| number.parse().ok());
+            let number = number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+            Control::inherited(number, WHO, reactor)
+        }
+        // The starter changes its directory.
+        None => Control::open(&std::path::absolute(socket)?, WHO, reactor),
+    }
+}
+
+/// An order that somebody gives for a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlCommand {
+    /// Something that is the starter's own business, whoever else looks on.
+    Starter(Request),
+    /// The job is held.
+    Hold(Vacate),
+    /// It is removed.
+    Remove(BString),
+    /// It goes back; true: at once.
+    Vacate(Option<Vacate>, bool),
+    /// A held job is released.
+    Release(BString),
+    /// How does it do?
+    Status,
+}
+
+impl ControlCommand {
+    /// What an order means; `uid` is the account of whoever gives it.
+    ///
+    /// # Errors
+    /// An unknown command, or a code that is none, in words for the client.
+    pub fn read(order: &Order, uid: u32) -> Result<ControlCommand, String> {
+        if !COMMANDS.contains(&order.command.as_str()) {
+            let near = nearest(order.command.to_ascii_lowercase(), COMMANDS).map_or_else(
+                || format!("there are {}", COMMANDS.join(", ")),
+                |near| format!("did you mean {near}?"),
+            );
+            return Err(format!("there is no command '{}'; {near}", order.command));
+        }
+        let coded = matches!(order.command.as_str(), "hold" | "soft" | "hard");
+        if (order.code.is_some() || order.subcode.is_some()) && !coded {
+            return Err(format!("'{}' has no code: hold, soft and hard have", order.command));
+        }
+        let by = || {
+            let name = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+            name.map_or_else(|| uid.to_string(), |user| user.name)
+        };
+        let told = |default: &str| {
+            BString::from(format!("{} (by user {})", order.reason.as_deref().unwrap_or(default), by()))
+        };
+        let subcode = order.subcode.unwrap_or(0);
+        Ok(match order.command.as_str() {
+            "hold" => {
+                let code = order.code.unwrap_or(HoldCode::UserRequest.number());
+                if !(1..1000).contains(&code) {
+                    return Err(format!("{code} is no code of a hold: these are 1 to 999"));
+                }
+                ControlCommand::Hold(Vacate { reason: told("via condor_hold"), code, subcode })
+            }
+            "remove" => ControlCommand::Remove(told("via condor_rm")),
+            "release" => ControlCommand::Release(told("via condor_release")),
+            "suspend" => ControlCommand::Starter(Request::Suspend),
+            "continue" => ControlCommand::Starter(Request::Continue),
+            "update" => ControlCommand::Starter(Request::Update),
+            "status" => ControlCommand::Status,
+            word => {
+                let given = order.reason.is_some() || order.code.is_some();
+                let vacate = given.then(|| Vacate {
+                    reason: order.reason.as_deref().unwrap_or("Job vacated by schedd").into(),
+                    code: order.code.unwrap_or(HoldCode::ScheddVacate.number()),
+                    subcode,
+                });
+                ControlCommand::Vacate(vacate, word == "hard")
+            }
+        })
+    }
+
+    /// What a starter without anybody beside it is asked.
+    ///
+    /// # Errors
+    /// A release: it holds no jobs.
+    pub(super) fn request(self) -> Result<Request, String> {
+        Ok(match self {
+            ControlCommand::Starter(request) => request,
+            ControlCommand::Hold(vacate) => Request::Hold(Some(vacate)),
+            ControlCommand::Remove(reason) => {
+                Request::Remove(Some(Vacate { reason, code: HoldCode::JobRemoved.number(), subcode: 0 }))
+            }
+            ControlCommand::Vacate(vacate, false) => Request::Graceful(vacate),
+            ControlCommand::Vacate(vacate, true) => Request::Fast(vacate),
+            ControlCommand::Release(_) => {
+                return Err("only a job in a queue can be released: --as shadow".to_owned());
+            }
+            ControlCommand::Status => return Err("'status' is answered, not done".to_owned()),
+        })
+    }
+}
+
+/// What came in at a socket.
+///
+/// # Errors
+/// It is no order, in words for the client.
+pub fn command_of(said: Said) -> Result<ControlCommand, String> {
+    let (line, _) = said.request?;
+    ControlCommand::read(&control::request(&line)?, said.uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ControlCommand, String> {
+        ControlCommand::read(&control::request(text.as_bytes())?, 0)
+    }
+
+    #[test]
+    fn orders_have_the_words_of_the_tools_that_give_them() {
+        let hold = |reason: &str, code, subcode| {
+            Ok(ControlCommand::Hold(Vacate { reason: reason.into(), code, subcode }))
+        };
+        assert_eq!(read(r#"{"command": "hold"}"#), hold("via condor_hold (by user root)", 1, 0));
+        let own = r#"{"command": "hold", "reason": "no disk", "code": 26, "subcode": -3}"#;
+        assert_eq!(read(own), hold("no disk (by user root)", 26, -3));
+        assert_eq!(read(r#"{"command": "soft"}"#), Ok(ControlCommand::Vacate(None, false)));
+        let vacate = Vacate { reason: "off we go".into(), code: HoldCode::ScheddVacate.number(), subcode: 0 };
+        assert_eq!(
+            read(r#"{"command": "hard", "reason": "off we go"}"#),
+            Ok(ControlCommand::Vacate(Some(vacate), true))
+        );
+    }
+
+    #[test]
+    fn what_is_no_order_is_refused_with_what_would_be_one() {
+        let error = |text| read(text).unwrap_err();
+        assert_eq!(error(r#"{"command": "holt"}"#), "there is no command 'holt'; did you mean hold?");
+        assert!(error(r#"{"command": "zzzzzzzz"}"#).contains("there are soft, hard, suspend"));
+        assert_eq!(
+            error(r#"{"command": "hold", "code": 1000}"#),
+            "1000 is no code of a hold: these are 1 to 999"
+        );
+        assert_eq!(
+            error(r#"{"command": "remove", "code": 3}"#),
+            "'remove' has no code: hold, soft and hard have"
+        );
+        assert!(error("[]").starts_with("a request is one JSON object on a line: "));
+        assert!(error(r#"{"command": "hold", "slot": "slot1"}"#).contains("unknown field"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Carries out what the machine of a job asks for: scratch directory, hooks, the job itself, its log and its ads.
+//!
+//! [`plan()`] reads configuration and ad and makes the machine; [`run_with`] drives it with real processes, [`rehearse()`] with
+//! none.
+
+mod accounts;
+mod calls;
+mod capabilities;
+mod child;
+mod cleaning;
+mod companion;
+mod control;
+mod credentials;
+mod docker_socket;
+mod file_transfer;
+mod group;
+mod hand_over;
+mod isolation;
+mod job;
+mod job_process;
+mod left;
+mod limits;
+mod live;
+mod looking;
+mod measure;
+mod moving;
+mod notice;
+mod plan;
+mod plan_knobs;
+mod plan_places;
+mod plan_request;
+mod probe;
+mod records;
+mod rehearse;
+mod reopened;
+mod requests;
+mod rights;
+mod run;
+mod running;
+mod sandbox;
+mod scratch;
+mod secrets;
+mod state_file;
+mod story;
+mod system_program;
+mod tools;
+mod user_log;
+mod visa;
+mod volume;
+mod volume_group;
+
+pub use accounts::{CondorIdsError, condor_identity, condor_ids, in_primary_group, queue_owner};
+pub use capabilities::{Abilities, AbilityError};
+pub(crate) use child::program as tool_path;
+pub use cleaning::{Cleaned, Cleaner, has_left, is_gone, kill_tree};
+pub use companion::{Companion, Seen};
+pub use control::{COMMANDS, ControlCommand, Order, Reply, ask, command_of, listen};
+pub use file_transfer::{FileTransfer, FileTransferKnobs};
+pub use hand_over::{hand_over, handed_length, job_note, take, withdraw};
+pub use job::Job;
+pub use live::Beside;
+pub use plan::{Plan, plan};
+pub use plan_knobs::check_knobs;
+pub use plan_places::{execute, slot_of_log};
+pub use plan_request::Request;
+pub use probe::Probing;
+pub use records::UPDATE;
+pub use rehearse::{Rehearsed, Script, rehearse};
+pub use run::{Finished, SIGNALS, run_with};
+pub use sandbox::{Failure, Sandbox};
+pub use secrets::{all as all_secrets, sends_kerberos};
+pub use state_file::{StateFile, is_held};
+pub use story::Story;
+pub use user_log::{LogSettings, Opening, UserLog};
+pub use visa::Visa;
+pub use volume::{Limited, look_for_volumes};

@@ -1,0 +1,166 @@
+//! What the runtimes of this machine can do, asked before there is any job.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::child;
+use crate::hook_environment::{ConfigChoice, DaemonEnvironment};
+use htc_base::process::{ChildSpec, Exit, Identity, Session, Stdio};
+use htc_base::quirks::Quirks;
+use htc_base::world::World;
+use htc_classad::Value;
+use htc_classad::format::long;
+use htc_os as os;
+use htc_os::{Reactor, clock};
+use htc_starter::container::{Actor, Capabilities, ContainerKnobs, Probe, ToolCall, Variables};
+use htc_starter::{JavaKnobs, StartFailure};
+
+/// How much of an answer is kept, in bytes.
+const OUTPUT_LIMIT: usize = 1 << 20;
+
+/// How long who was killed is waited for.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// Who asks.
+pub struct Probing<'a> {
+    /// With what environment, `NAME=value`.
+    environment: Vec<BString>,
+    /// The account that tries images and plugins; `None` is our own.
+    daemon: Option<&'a Identity>,
+    world: &'a dyn World,
+}
+
+impl<'a> Probing<'a> {
+    /// Somebody with this environment, less what our programs tell one another.
+    pub fn new(environment: &DaemonEnvironment, daemon: Option<&'a Identity>, world: &'a dyn World) -> Self {
+        let own = environment.variables().iter().filter(|(name, _)| !name.starts_with_str("_HTC_"));
+        let environment = own.map(|(name, value)| child::entry(name, value)).collect();
+        Probing { environment, daemon, world }
+    }
+
+    /// Somebody with our own.
+    pub(super) fn ourselves(world: &'a dyn World) -> Self {
+        Probing::new(&DaemonEnvironment::of_program(world, &ConfigChoice::default()), None, world)
+    }
+
+    /// Asks the runtimes of containers, one question after the other. The second is the setting at which 25.14 would end.
+    ///
+    /// # Errors
+    /// The system can wait for nobody.
+    pub fn capabilities(
+        &self,
+        knobs: &ContainerKnobs,
+        quirks: Quirks,
+    ) -> io::Result<(Capabilities, Option<StartFailure>)> {
+        let namespace = std::fs::metadata("/proc/self/ns/user").ok().map(|status| status.ino());
+        let mut probe = Probe::new(knobs, namespace, quirks, self.world);
+        let (mut exit, mut output) = (None, Vec::new());
+        let mut reactor = None;
+        while let Some(call) = probe.next(exit, &output) {
+            let reactor = match &mut reactor {
+                Some(reactor) => reactor,
+                None => reactor.insert(Reactor::new(&[])?),
+            };
+            (exit, output) = self.ask(reactor, &call)?;
+        }
+        Ok(probe.finish())
+    }
+
+    /// What the machine's java is, as `CondorJavaInfo` of HTCondor's LIB tells it; nothing where there is no answer.
+    ///
+    /// # Errors
+    /// The system can wait for nobody.
+    pub fn java(&self, knobs: &JavaKnobs) -> io::Result<Capabilities> {
+        let Some(question) = knobs.question() else { return Ok(Capabilities::new()) };
+        let (exit, output) = self.one(&question)?;
+        if exit != Some(Exit::Code(0)) {
+            return Ok(Capabilities::new());
+        }
+        let (ad, _) = long::parse(&output);
+        let told = ["JavaVendor", "JavaVersion", "JavaSpecificationVersion"];
+        let told = told.into_iter().filter_map(|name| Some((name, Value::from(ad.string(name)?))));
+        let mut found: Capabilities = told.collect();
+        if !found.is_empty() {
+            found.push(("HasJava", Value::Bool(true)));
+        }
+        Ok(found)
+    }
+
+    /// What a transfer plugin says when it is asked with `-classad`, or why it says nothing.
+    ///
+    /// # Errors
+    /// The system can wait for nobody.
+    pub fn plugin(&self, path: &BString, limit: Duration) -> io::Result<Result<Vec<u8>, String>> {
+        let spec = ChildSpec {
+            argv: vec![path.clone(), "-classad".into()],
+            env: self.environment.clone(),
+            identity: self.daemon.cloned(),
+            stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, Stdio::Null],
+            session: Session::Own,
+            reads_on: true,
+            ..ChildSpec::new(path.to_path_lossy())
+        };
+        let mut reactor = Reactor::new(&[])?;
+        let child = match reactor.spawn(spec) {
+            Ok(child) => child,
+            Err(error) => return Ok(Err(crate::events::full_text(&error))),
+        };
+        let mut until = clock::tick().plus(limit);
+        let mut late = false;
+        loop {
+            match reactor.next(Some(until))? {
+                os::Event::Exited { child: ended, stdout, .. } if ended == child && !late => {
+                    return Ok(Ok(stdout.bytes));
+                }
+                os::Event::Exited { child: ended, .. } if ended == child => break,
+                os::Event::Timeout if late => break,
+                os::Event::Timeout => {
+                    late = true;
+                    reactor.kill(child, nix::libc::SIGKILL, os::Whom::Family);
+                    until = clock::tick().plus(KILL_WAIT);
+                }
+                _ => {}
+            }
+        }
+        Ok(Err(format!(
+            "it did not answer to -classad within {} s (FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT)",
+            limit.as_secs()
+        )))
+    }
+
+    fn ask(&self, reactor: &mut Reactor, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
+        let name = call.argv.first().cloned().unwrap_or_default();
+        let Some(program) = child::program(&name, self.world) else { return Ok((None, Vec::new())) };
+        let spec = ChildSpec {
+            argv: call.argv.clone(),
+            env: match &call.variables {
+                Variables::These(these) => these.clone(),
+                Variables::Own | Variables::OwnWithHome(_) => self.environment.clone(),
+            },
+            identity: self.daemon.filter(|_| call.actor == Actor::Daemon).cloned(),
+            stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, Stdio::Stdout],
+            session: Session::Own,
+            reads_on: true,
+            ..ChildSpec::new(program)
+        };
+        let Ok(child) = reactor.spawn(spec) else { return Ok((None, Vec::new())) };
+        let until = clock::tick().plus(call.limit);
+        loop {
+            match reactor.next(Some(until))? {
+                os::Event::Exited { child: ended, exit, stdout, .. } if ended == child => {
+                    return Ok((Some(exit), stdout.bytes));
+                }
+                os::Event::Timeout => reactor.kill(child, nix::libc::SIGKILL, os::Whom::Family),
+                _ => {}
+            }
+        }
+    }
+
+    /// One call.
+    pub(super) fn one(&self, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
+        self.ask(&mut Reactor::new(&[])?, call)
+    }
+}

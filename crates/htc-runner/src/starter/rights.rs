@@ -1,0 +1,136 @@
+//! Whose rights a starter's job, its hooks and its ads have.
+
+use std::path::{Path, PathBuf};
+
+use super::accounts;
+use super::plan_request::Request;
+use htc_base::process::Identity;
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::world::{Account, World};
+use htc_classad::ClassAd;
+use htc_config::View;
+use htc_os::identity;
+use htc_starter::Refusal;
+use htc_starter::account::{self, Asking};
+use htc_starter::not_done::With;
+
+/// Accounts of one run. Those of `None` are our own.
+pub(super) struct Rights {
+    /// The job's.
+    pub(super) account: Option<Account>,
+    /// Its number, where it is the job's alone.
+    pub(super) dedicated: Option<u32>,
+    /// That of the daemons.
+    pub(super) condor: Option<Identity>,
+    /// The job's account with all its groups.
+    pub(super) own: Option<Identity>,
+    /// What the job takes on, where we are root.
+    pub(super) job: Option<Identity>,
+    /// Why it has no account.
+    pub(super) refusal: Option<Refusal>,
+    /// What a user should know.
+    pub(super) warnings: Vec<String>,
+}
+
+/// How the ads that the command line names are written.
+pub(super) struct AdWriting {
+    /// Where relative names lie.
+    pub(super) base: PathBuf,
+    /// Who writes them; `None` is the caller.
+    pub(super) writer: Option<Identity>,
+}
+
+impl Rights {
+    /// Those of a job.
+    pub(super) fn of(ad: &ClassAd, request: &Request<'_>, view: &View<'_>) -> Self {
+        let (world, with) = (request.world, request.with);
+        let root = world.effective_uid() == 0;
+        let asking = Asking { ad, view, slot: &request.slot, with, quirks: request.quirks };
+        let (chosen, refusal) = match account::choose(&asking) {
+            Ok(chosen) => (Some(chosen), None),
+            Err(refusal) => (None, Some(refusal)),
+        };
+        let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| chosen.told.clone());
+        let dedicated = chosen.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
+        let account = chosen.map(|chosen| chosen.account);
+        // Groups are looked up through all that the machine's accounts come from.
+        let own = account.as_ref().map(identity::of_account);
+        // Only a shadow's starter knows PrimaryUnixGroup; a job whose owner is not in it was held before.
+        let in_group = |job: Identity| match with {
+            With::Shadow => accounts::in_primary_group(job.clone(), ad, world).unwrap_or(job),
+            With::Nobody | With::Schedd => job,
+        };
+        let job = own.clone().filter(|_| root).map(in_group);
+        let condor = if root { accounts::condor_identity(view, world) } else { None };
+        Rights { account, dedicated, condor, own, job, refusal, warnings }
+    }
+
+    /// Whose rights hooks have, and what is said of it. `Err`: nobody's, and they are not called.
+    pub(super) fn of_hooks(
+        &self,
+        is_called: bool,
+        world: &dyn World,
+    ) -> (Result<Option<Identity>, ()>, Option<String>) {
+        if self.job.is_some() || world.effective_uid() != 0 {
+            return (Ok(self.job.clone()), None);
+        }
+        let (identity, said) = hook_identity_without_account(self.condor.as_ref(), is_called, world);
+        // Never root.
+        (identity.map(Some).ok_or(()), said)
+    }
+
+    /// The account of daemons, whose supplementary groups are those of the job's account by then: `set_condor_egid` leaves
+    /// them.
+    fn condor_in_job(&self) -> Option<Identity> {
+        self.condor.clone().map(|condor| match &self.job {
+            Some(job) => Identity { groups: job.groups.clone(), ..condor },
+            None => condor,
+        })
+    }
+
+    /// How the ads that the command line names are written. By 25.14 relative names lie in the scratch directory, which is removed, and
+    /// not with root's rights; by default where the caller is.
+    pub(super) fn ad_writing(&self, scratch: &Path, quirks: Quirks, world: &dyn World) -> AdWriting {
+        match quirks.has(Quirk::OutputAdAsCondor) {
+            true => {
+                let writer = self.condor_in_job().or_else(|| self.job.clone());
+                AdWriting { base: scratch.to_owned(), writer }
+            }
+            false => AdWriting { base: world.current_dir().unwrap_or_default(), writer: None },
+        }
+    }
+
+    /// Who reads what a job's wrapper left: never with more rights than those who may write there.
+    pub(super) fn wrapper_reader(&self, quirks: Quirks) -> Option<Identity> {
+        match quirks.has(Quirk::WrapperErrorFileIgnored) {
+            true => self.condor_in_job().or_else(|| self.job.clone()),
+            false => self.job.clone(),
+        }
+    }
+}
+
+/// Who runs JOB_EXIT for a job that has no account here, and what is said of it: the account of daemons, else `nobody`, as
+/// jobs of unknown users have it. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
+/// `init_condor_ids`), and their starter calls no hook for a job that it refuses.
+fn hook_identity_without_account(
+    condor: Option<&Identity>,
+    is_called: bool,
+    world: &dyn World,
+) -> (Option<Identity>, Option<String>) {
+    if let Some(condor) = condor {
+        return (Some(condor.clone()), None);
+    }
+    let nobody = world.account_by_name(b"nobody").filter(|account| account.uid != 0);
+    let nobody = nobody.map(|account| identity::of_account(&account));
+    let who = match nobody {
+        Some(_) => "JOB_EXIT runs as 'nobody'",
+        None => "JOB_EXIT is not called for this job, as hooks do not run as root",
+    };
+    let said = is_called.then(|| {
+        format!(
+            "{who}: the job has no account here, and CONDOR_IDS names no ordinary one, nor is there an account 'condor' (daemons of a \
+             pool do not start so); set CONDOR_IDS = UID.GID"
+        )
+    });
+    (nobody, said)
+}

@@ -1,0 +1,380 @@
+//! The log that a job without a shadow asks for with `StarterUserLog`.
+//!
+//! Reference: `local_user_log.cpp`, called by `jic_local.cpp`. A log that cannot be opened stops nothing.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use super::child::is_dangling;
+use crate::event_log::{EventLog, EventLogKnobs, places_of_locks};
+use htc_base::process::Identity;
+use htc_base::quirks::{Decided, Quirk, Quirks};
+use htc_base::time::Now;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context};
+use htc_config::{ValueError, View};
+use htc_os::clock;
+use htc_os::file_lock::FileLock;
+use htc_os::identity::acting_as;
+use htc_starter::{JobInfo, LogEvent};
+use htc_user_log::{Body, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime, nodes_mask};
+
+/// A log that a job asks for. Nothing is written before it has been opened.
+#[derive(Debug)]
+pub struct UserLog {
+    /// The log that is named first.
+    own: LogFile,
+    /// The log of the DAGMan that has submitted the job.
+    nodes: Option<LogFile>,
+    id: (i32, i32, i32),
+    options: FormatOptions,
+    address: BString,
+    /// Whether others are locked out while an event is written, and where those locks stand.
+    locking: Option<Option<PathBuf>>,
+    /// The log of all jobs, which gets each event first.
+    global: Option<EventLog>,
+    /// Why that could not be written, and whether somebody knows it.
+    complaint: Option<String>,
+    has_complained: bool,
+    ad: ClassAd,
+}
+
+/// One file of a job's log.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    form: Form,
+    /// Numbers of the events that it gets, or `None` for all events and what the ad wants beside them.
+    mask: Option<Vec<i64>>,
+    /// True if each event is written through to the disk.
+    fsync: bool,
+    file: Option<fs::File>,
+}
+
+impl LogFile {
+    /// Opens it, with the directories above it.
+    fn open(&mut self) -> io::Result<()> {
+        if self.path.as_os_str().is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // Nor does the reference create it through a link.
+        if is_dangling(&self.path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if let Some(directory) = self.path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut options = fs::OpenOptions::new();
+        // A FIFO without a reader must not hold the job up.
+        options.append(true).create(true).mode(0o644).custom_flags(nix::libc::O_NONBLOCK);
+        self.file = Some(options.open(&self.path)?);
+        Ok(())
+    }
+
+    fn has(&self, event: &JobEvent) -> bool {
+        self.mask.as_ref().is_none_or(|mask| mask.contains(&i64::from(event.number)))
+    }
+
+    fn print(&self, event: &JobEvent, options: FormatOptions) -> Vec<u8> {
+        match self.form {
+            Form::Text => event.text(options),
+            Form::Xml => event.xml(),
+            Form::Json => event.json(),
+        }
+    }
+
+    /// Appends bytes, whole, with one write; nothing while it is not open.
+    fn append(&mut self, bytes: &[u8], locking: Option<&Option<PathBuf>>) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let _lock = locking.map(|place| FileLock::of(&self.path, file, place.as_deref())).transpose()?;
+        file.write_all(bytes)?;
+        if self.fsync { file.sync_data() } else { Ok(()) }
+    }
+}
+
+/// What the configuration and the command line say of logs.
+#[derive(Clone, Debug, Default)]
+pub struct LogSettings {
+    /// DEFAULT_USERLOG_FORMAT_OPTIONS.
+    pub options: BString,
+    /// ENABLE_USERLOG_LOCKING, with the place of the locks.
+    pub locking: Option<Option<PathBuf>>,
+    /// ENABLE_USERLOG_FSYNC.
+    pub fsync: bool,
+    /// EVENT_LOG and what belongs to it.
+    pub global: Option<EventLogKnobs>,
+    /// The log that `--log` names, whatever the job's ad says.
+    pub named: Option<PathBuf>,
+}
+
+impl LogSettings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A value that is none.
+    pub fn read(view: &View<'_>, named: Option<PathBuf>) -> Result<Self, ValueError> {
+        let boolean = |name: &str| -> Result<bool, ValueError> {
+            Ok(view.boolean(name)?.is_some_and(|setting| setting.value))
+        };
+        let options = view.string("DEFAULT_USERLOG_FORMAT_OPTIONS")?.map(|setting| setting.value);
+        let locking = match boolean("ENABLE_USERLOG_LOCKING")? {
+            true => Some(places_of_locks(view)?),
+            false => None,
+        };
+        Ok(LogSettings {
+            options: options.unwrap_or_default(),
+            locking,
+            fsync: boolean("ENABLE_USERLOG_FSYNC")?,
+            global: EventLogKnobs::read(view)?,
+            named,
+        })
+    }
+}
+
+/// The log of a job that does not want one (`UNIX_NULL_FILE`).
+const NO_LOG: &str = "/dev/null";
+
+/// The attribute that names the log of a queue.
+const OF_QUEUE: &str = "UserLog";
+/// The attribute that names the log of DAGMan.
+const OF_NODES: &str = "DAGManNodesLog";
+/// The bit of UserLogUseXML that asks for JSON.
+const JSON: i64 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Xml,
+    Json,
+}
+
+/// What a job's log is known by.
+pub struct Opening<'a> {
+    /// The job's ad as it was read.
+    pub ad: &'a ClassAd,
+    /// The job.
+    pub job: &'a JobInfo,
+    /// The scratch directory, where a relative Iwd lies.
+    pub scratch: &'a Path,
+    /// What is configured.
+    pub settings: &'a LogSettings,
+    /// The account of daemons, which writes the log of all jobs; `None` is our own.
+    pub daemon: Option<Identity>,
+    /// What stands for the starter's address: `<host:port>` of nobody.
+    pub address: BString,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// What expressions are evaluated in.
+    pub world: &'a dyn World,
+}
+
+impl UserLog {
+    /// The log that the ad asks for; `None` if it asks for none.
+    pub fn asked_for(opening: &Opening<'_>) -> Option<UserLog> {
+        Self::named(opening, "StarterUserLog", "StarterUserLogUseXML")
+    }
+
+    /// The log of schedd and shadow that the ad asks for. They write the log of all jobs for a job without one, too.
+    pub fn of_queue(opening: &Opening<'_>) -> Option<UserLog> {
+        let only_global = || {
+            opening.settings.global.as_ref()?;
+            let named = Some(PathBuf::from(NO_LOG));
+            let settings = LogSettings { named, ..opening.settings.clone() };
+            let opening = Opening {
+                settings: &settings,
+                daemon: opening.daemon.clone(),
+                address: opening.address.clone(),
+                ..*opening
+            };
+            Self::named(&opening, OF_QUEUE, "UserLogUseXML")
+        };
+        Self::named(opening, OF_QUEUE, "UserLogUseXML").or_else(only_global)
+    }
+
+    fn named(opening: &Opening<'_>, attribute: &str, xml: &str) -> Option<UserLog> {
+        let of_queue = attribute == OF_QUEUE;
+        let context = || Context::new(opening.world).my(opening.ad);
+        let of_option =
+            opening.settings.named.as_ref().map(|path| BString::from(path.as_os_str().as_bytes()));
+        let path_of = |name: BString| match name.is_empty() {
+            true => PathBuf::new(),
+            false => directory(opening, of_queue).join(name.to_path_lossy()),
+        };
+        let own = of_option.or_else(|| context().string(attribute));
+        let nodes = context().string(OF_NODES).filter(|name| of_queue && !name.is_empty());
+        // A job may have the log of its DAGMan alone.
+        let path = match (own, &nodes) {
+            (None, None) => return None,
+            (None, Some(_)) => PathBuf::from(NO_LOG),
+            (Some(name), _) => path_of(name),
+        };
+        let options = FormatOptions::parse(&opening.settings.options);
+        let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
+        // The log of a queue may have the one form or the other; that of a starter alone only the first.
+        let bits = context().int(xml).filter(|_| of_queue).unwrap_or(0);
+        let form = match context().boolean(xml) {
+            _ if bits & JSON != 0 => Form::Json,
+            Some(true) => Form::Xml,
+            _ if words && options.xml => Form::Xml,
+            _ if words && options.json => Form::Json,
+            _ => Form::Text,
+        };
+        // Those of a log have 32 bits.
+        let number = |number: i64| number as i32;
+        let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
+        let global = opening.settings.global.clone();
+        let nodes = nodes.map(|name| {
+            let mask = nodes_mask(opening.ad, opening.world);
+            // With a mask it is never XML.
+            let form = if mask.is_some() && form == Form::Xml { Form::Text } else { form };
+            LogFile { path: path_of(name), form, mask, fsync: true, file: None }
+        });
+        Some(UserLog {
+            own: LogFile { path, form, mask: None, fsync: opening.settings.fsync, file: None },
+            nodes,
+            id,
+            options,
+            address: opening.address.clone(),
+            locking: opening.settings.locking.clone(),
+            global: global.map(|knobs| EventLog::new(knobs, opening.daemon.clone(), clock::now())),
+            complaint: None,
+            has_complained: false,
+            ad: opening.ad.clone(),
+        })
+    }
+
+    /// Opens it under the job's account, with the directories above it. That is done when the scratch directory is
+    /// there: a relative Iwd lies in it, and comes into being so (`JICLocal::init`).
+    ///
+    /// # Errors
+    /// Those of the file system; the job runs all the same.
+    pub fn open(&mut self, identity: Option<&Identity>) -> io::Result<()> {
+        let logs = [Some(&mut self.own), self.nodes.as_mut()].into_iter().flatten();
+        let wanted = logs.filter(|log| log.path != Path::new(NO_LOG));
+        let open_all = || {
+            // One that cannot be opened does not keep the other from being opened.
+            let results: Vec<io::Result<()>> = wanted.map(|log| log.open()).collect();
+            results.into_iter().collect()
+        };
+        acting_as(identity, open_all)?
+    }
+
+    /// Returns the path of the job's own log.
+    pub fn path(&self) -> &Path {
+        &self.own.path
+    }
+
+    /// Appends one event, whole, with one write; nothing as long as the log is not open.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub fn write(&mut self, now: Now, event: &LogEvent, world: &dyn World) -> io::Result<()> {
+        let event = self.event(now, self.body(event), world);
+        let ad = self.ad.clone();
+        self.write_global(&event, &ad, now, world);
+        self.own.append(&self.own.print(&event, self.options), self.locking.as_ref())
+    }
+
+    /// The log of all jobs comes first; where it cannot be written the job's own still is.
+    fn write_global(&mut self, event: &JobEvent, ad: &ClassAd, now: Now, world: &dyn World) {
+        let Some(global) = &mut self.global else { return };
+        if let Err(error) = global.write(event, ad, now, world) {
+            let path = global.path().display();
+            self.complaint =
+                Some(format!("the log of all jobs '{path}' (EVENT_LOG) cannot be written: {error}"));
+        }
+    }
+
+    /// What is wrong with the log of all jobs, once.
+    pub fn complaint(&mut self) -> Option<String> {
+        let complaint = self.complaint.take().filter(|_| !self.has_complained);
+        self.has_complained |= complaint.is_some();
+        complaint
+    }
+
+    /// The same for an event of schedd or shadow, with what the job's ad wants to be told beside it.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub fn write_of_queue(
+        &mut self,
+        now: Now,
+        body: Body,
+        ad: &ClassAd,
+        world: &dyn World,
+    ) -> io::Result<()> {
+        let event = self.event(now, body, world);
+        self.write_global(&event, ad, now, world);
+        let mut written = Ok(());
+        for log in [Some(&mut self.own), self.nodes.as_mut()].into_iter().flatten() {
+            if !log.has(&event) {
+                continue;
+            }
+            let mut bytes = log.print(&event, self.options);
+            if log.mask.is_none()
+                && let Some(more) = event.information(ad, world)
+            {
+                bytes.extend(log.print(&more, self.options));
+            }
+            written = written.and(log.append(&bytes, self.locking.as_ref()));
+        }
+        written
+    }
+
+    fn event(&self, now: Now, body: Body, world: &dyn World) -> JobEvent {
+        let time = EventTime::at(now.wall_us, self.options, &world.zone(now.epoch()));
+        let mut event = JobEvent::new(self.id.0, self.id.1, time, body);
+        event.subproc = self.id.2;
+        event
+    }
+
+    fn body(&self, event: &LogEvent) -> Body {
+        match event {
+            LogEvent::Execute => Body::Execute {
+                host: self.address.clone(),
+                slot_name: BString::default(),
+                properties: Vec::new(),
+            },
+            LogEvent::Evicted { .. } => Body::Evicted(Box::default()),
+            LogEvent::Terminated { exit, cpu, .. } => {
+                let local = UsageTime { user: cpu.0.cast_signed(), system: cpu.1.cast_signed() };
+                Body::Terminated(Box::new(Terminated {
+                    ending: (*exit).into(),
+                    run: Share { local, ..Share::default() },
+                    total: Share::default(),
+                    resources: None,
+                }))
+            }
+            LogEvent::Suspended { processes } => Body::Suspended((*processes).into()),
+            LogEvent::Continued => Body::Unsuspended,
+            // This log has no hold codes, in no form (`LocalUserLog::logStarterError`).
+            LogEvent::Error { failure, critical } => Body::RemoteError {
+                daemon: "starter".into(),
+                host: self.address.clone(),
+                message: failure.text.clone(),
+                critical: *critical,
+                code: 0,
+                subcode: 0,
+            },
+        }
+    }
+}
+
+/// Whether the log of a starter's job without a directory is looked for in the root; `None` for others.
+pub(super) fn looked_for_in_root(iwd: &[u8], quirks: Quirks) -> Option<Decided> {
+    iwd.is_empty().then(|| quirks.decide(Quirk::EmptyIwdLogInRoot))
+}
+
+/// Where a relative name of the log lies.
+fn directory(opening: &Opening<'_>, of_queue: bool) -> PathBuf {
+    let iwd = &opening.job.iwd;
+    if !of_queue && looked_for_in_root(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {
+        return PathBuf::from("/");
+    }
+    opening.scratch.join(iwd.to_path_lossy())
+}

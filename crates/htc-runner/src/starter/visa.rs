@@ -1,0 +1,61 @@
+//! The visa: a copy of the job's ad in its directory, which says who took the job on (`WantExecutionVisaFromStarter`).
+//!
+//! Reference: `classad_visa_write` of `classad_visa.cpp`. A visa that cannot be written stops nothing.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::plan_places::address;
+use htc_base::job::attr;
+use htc_base::quirks::Quirks;
+use htc_base::time::Now;
+use htc_base::world::World;
+use htc_classad::format::long;
+use htc_classad::{ClassAd, Context};
+use htc_starter::job_info;
+
+/// A visa to be written.
+#[derive(Clone, Debug)]
+pub struct Visa {
+    ad: ClassAd,
+    name: String,
+}
+
+impl Visa {
+    /// The visa that the ad as it came asks for; `None` if it asks for none, or has no id to name the file by.
+    pub fn asked_for(ad: &ClassAd, quirks: Quirks, world: &dyn World) -> Option<Visa> {
+        Context::new(world).my(ad).boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
+        let id = |name: &str| job_info::id(ad, name, quirks, world);
+        let (cluster, proc) = (id(attr::CLUSTER_ID)?, id(attr::PROC_ID)?);
+        let mut ad = ad.clone();
+        ad.set("VisaDaemonType", "STARTER");
+        ad.set("VisaDaemonPID", i64::from(std::process::id()));
+        ad.set("VisaHostname", world.full_host().as_str());
+        ad.set("VisaIpAddr", address(world));
+        Some(Visa { ad, name: format!("jobad.{cluster}.{proc}") })
+    }
+
+    /// Writes it as `jobad.<cluster>.<proc>`, or with the first free number behind that.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write(&self, directory: &Path, now: Now) -> io::Result<()> {
+        let mut ad = self.ad.clone();
+        ad.set("VisaTimestamp", now.epoch());
+        let create = |name: &str| {
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(directory.join(name))
+        };
+        let mut name = self.name.clone();
+        for number in 0u32.. {
+            match create(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    name = format!("{}.{number}", self.name);
+                }
+                file => return file?.write_all(&long::print(&ad)),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}

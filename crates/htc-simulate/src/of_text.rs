@@ -1,0 +1,80 @@
+//! Courses for tests, from the texts of a configuration and a scenario.
+
+#[cfg(test)]
+use std::collections::BTreeMap;
+#[cfg(test)]
+use std::rc::Rc;
+
+#[cfg(test)]
+use super::{Courses, Files, Origins, Plan, Play, Scenario, Simulation, Workload};
+#[cfg(test)]
+use htc_base::quirks::Quirks;
+#[cfg(test)]
+use htc_config::Config;
+#[cfg(test)]
+use htc_os::RealWorld;
+#[cfg(test)]
+use htc_slot::{Limits, Surroundings, configure};
+#[cfg(test)]
+use htc_testing::config_of;
+
+/// One machine that is played as the texts say.
+#[cfg(test)]
+pub(super) struct TextCourse {
+    scenario: Scenario,
+    plan: Plan,
+    configs: Vec<Config>,
+    world: RealWorld,
+}
+
+#[cfg(test)]
+impl TextCourse {
+    /// The knobs of the scenario are left out: those of the configuration count.
+    pub(super) fn new(config: &str, scenario: &str) -> Self {
+        let scenario = Scenario::read(scenario).unwrap();
+        let (config, world) = config_of("STARTD", config);
+        let mut make = |_: &BTreeMap<String, String>, _: Option<i64>| {
+            let around = Surroundings::default();
+            let made = configure(&config, &world, &around, Quirks::None, Limits::default());
+            made.map(|made| (made.settings, 0)).map_err(|error| error.to_string())
+        };
+        let plan = Plan::new(&scenario, &world, &mut make).unwrap();
+        TextCourse { scenario, plan, configs: vec![config], world }
+    }
+}
+
+#[cfg(test)]
+impl Courses for TextCourse {
+    type Error = String;
+
+    fn begin(&self) -> Result<Simulation<'_>, String> {
+        let files =
+            Files { open: &mut |_| Err(std::io::ErrorKind::NotFound.into()), left_out: &mut |_, _| () };
+        let jobs = Workload::new(&self.scenario, self.plan.start, None, &self.world, files);
+        let jobs = jobs.map_err(|error| error.to_string())?;
+        let world = Rc::new(RealWorld::new().seeded(1));
+        Ok(Simulation::new(&self.scenario, &self.plan, jobs, world, Play::default()))
+    }
+
+    fn origins(&self) -> Origins<'_> {
+        Origins {
+            configs: &self.configs,
+            commanded: &[],
+            commander: "above",
+            scenario: &self.scenario,
+            file: "s.toml",
+            world: &self.world,
+        }
+    }
+}
+
+/// Two slots that run no job of mallory's, and no other for more than an hour; the last two lines are START and PREEMPT.
+#[cfg(test)]
+pub(super) const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 2\nMEMORY = 2000\n\
+    NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\nFetchWorkDelay = 60\n\
+    START = TARGET.Owner =!= \"mallory\"\nPREEMPT = (time() - JobStart) > 3600\n";
+
+/// A job of ana's that takes longer, and one of mallory's.
+#[cfg(test)]
+pub(super) const SCENARIO: &str = "start = 2026-11-02 08:00:00\nlength = '6h'\n[[jobs]]\nruns = '2h'\nowner = 'ana'\nleaves = '1m'\n\
+    [[jobs]]\nowner = 'mallory'\n";

@@ -1,0 +1,460 @@
+//! A scenario and a configuration made ready to be played: settings of all machines, jobs, what is done and when.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::chance::Dice;
+use super::scenario::{Machine, Scenario, named};
+use htc_base::quirks::Quirks;
+use htc_base::time::Now;
+use htc_base::world::{Frozen, World};
+use htc_classad::references::Names;
+use htc_hook::cron_job::{AutoPublish, CronJob};
+use htc_hook::cron_output::CronOutput;
+use htc_runner::slot::Request;
+use htc_slot::cron_ads::CronAds;
+use htc_slot::{Event, Limits, Settings, SlotHook, SlotHooks};
+
+/// Machines of one kind, ready.
+pub struct MachinePlan {
+    /// What they are called; several are numbered. `None` for the only machine of a scenario that names none.
+    pub name: Option<String>,
+    /// How many.
+    pub count: u32,
+    /// How they are configured.
+    pub settings: Settings,
+    /// The attributes that anybody may ask for; `None` where that cannot be told.
+    pub asked: Option<Names>,
+    /// Whether RANK may prefer one job to another.
+    pub ranks: bool,
+    /// What cron jobs publish from an event on.
+    pub cron: BTreeMap<usize, Box<CronAds>>,
+    /// The configuration from an event on.
+    pub reconfigured: BTreeMap<usize, Box<Settings>>,
+    /// The numbers of the configurations at the start (`None`) and from an event on.
+    pub configs: BTreeMap<Option<usize>, usize>,
+}
+
+/// A scenario, ready.
+pub struct Plan {
+    /// When it begins, in seconds since the epoch.
+    pub start: i64,
+    /// The machines.
+    pub machines: Vec<MachinePlan>,
+    /// What is asked of machines by an event.
+    pub commands: BTreeMap<usize, Event>,
+}
+
+/// Why a scenario cannot be played with a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The configuration makes no slots.
+    #[error("{0}")]
+    Configuration(String),
+    /// A pattern of machines names none.
+    #[error("[[{what}]]: no machine is called '{pattern}'; {known}")]
+    Nobody {
+        /// The table.
+        what: &'static str,
+        /// Which of several, from 0.
+        index: usize,
+        /// The pattern.
+        pattern: String,
+        /// What there is.
+        known: String,
+    },
+    /// Something that is done means nothing.
+    #[error("event {number}: {reason}")]
+    Event {
+        /// Number of the event, from 1.
+        number: usize,
+        /// The key that says it.
+        key: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Makes the settings of a machine from the knobs above its configuration, and its disk space in KiB where that is given; returns with
+/// them the number by which the configuration is known.
+pub type Configure<'a> =
+    &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<(Settings, usize), String>;
+
+/// The same, where machines that are alike are configured once.
+type Make<'a> = &'a mut dyn FnMut(&Knobs, Option<i64>) -> Result<(Settings, usize), PlanError>;
+
+/// Knobs with their values.
+type Knobs = BTreeMap<String, String>;
+
+/// Machines that are alike in all.
+struct Alike {
+    name: Option<String>,
+    count: u32,
+    knobs: Knobs,
+    /// In KiB.
+    disk: Option<i64>,
+}
+
+impl Alike {
+    /// The machines of a kind: together where their sizes are given, each by itself where these are left to chance.
+    fn of(kind: &Machine, name: Option<String>, (seed, at): (u64, usize)) -> Vec<Alike> {
+        let make = |name: Option<String>, count: u32, number: u32| {
+            let mut dice = Dice::new(&[seed, 0x3A_C41E, at as u64, u64::from(number)]);
+            let memory = kind.memory.as_ref().map(|memory| memory.whole(&mut dice));
+            let disk = kind.disk.as_ref().map(|disk| disk.whole(&mut dice));
+            Alike { name, count, knobs: machine_knobs(kind, memory), disk }
+        };
+        let is_given = kind.memory.as_ref().is_none_or(|memory| memory.is_fixed())
+            && kind.disk.as_ref().is_none_or(|disk| disk.is_fixed());
+        match &name {
+            Some(base) if kind.count > 1 && !is_given => {
+                (1..=kind.count).map(|number| make(Some(format!("{base}{number}")), 1, number)).collect()
+            }
+            _ => vec![make(name.clone(), kind.count, 1)],
+        }
+    }
+}
+
+impl MachinePlan {
+    /// Machines, and what events do to their configuration and their cron jobs.
+    fn new(
+        scenario: &Scenario,
+        machines: Alike,
+        world: &Frozen<'_>,
+        make: Make<'_>,
+    ) -> Result<MachinePlan, PlanError> {
+        let Alike { name, count, knobs: own, disk } = machines;
+        let mut knobs = scenario.knobs.0.clone();
+        knobs.extend(own);
+        let (settings, number) = make(&knobs, disk)?;
+        let mut plan = MachinePlan {
+            name,
+            count,
+            asked: None,
+            ranks: ranks(&settings),
+            settings,
+            cron: BTreeMap::new(),
+            reconfigured: BTreeMap::new(),
+            configs: BTreeMap::from([(None, number)]),
+        };
+        for (number, done) in scenario.events.iter().enumerate() {
+            if let Some(above) = &done.knobs {
+                let mut knobs = knobs.clone();
+                knobs.extend(above.0.clone());
+                let (settings, call) = make(&knobs, disk)?;
+                plan.reconfigured.insert(number, Box::new(settings));
+                plan.configs.insert(Some(number), call);
+            }
+            if let Some(text) = &done.cron {
+                let ads = published(text, plan.settings.quirks, world);
+                let fail = |reason| PlanError::Event { number: number + 1, key: "cron", reason };
+                let ads = ads.map_err(fail)?;
+                plan.cron.insert(number, Box::new(ads));
+            }
+        }
+        Ok(plan)
+    }
+}
+
+impl Plan {
+    /// Makes a scenario ready.
+    ///
+    /// # Errors
+    /// The configuration makes no slots, or an event means nothing.
+    pub fn new(scenario: &Scenario, world: &dyn World, configure: Configure<'_>) -> Result<Plan, PlanError> {
+        let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
+        let one = [Machine { count: 1, ..Machine::default() }];
+        let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
+        let names_none = scenario.machines.is_empty();
+        // Machines that were thrown alike are configured once.
+        let mut known: BTreeMap<(Knobs, Option<i64>), (Settings, usize)> = BTreeMap::new();
+        let mut make = |knobs: &Knobs, disk: Option<i64>| {
+            if let Some(made) = known.get(&(knobs.clone(), disk)) {
+                return Ok(made.clone());
+            }
+            let (settings, number) = configure(knobs, disk).map_err(PlanError::Configuration)?;
+            let made = (with_hooks(settings), number);
+            known.insert((knobs.clone(), disk), made.clone());
+            Ok(made)
+        };
+        let now = Frozen { world, now: Now::at_epoch(start) };
+        let mut machines = Vec::new();
+        for (at, kind) in kinds.iter().enumerate() {
+            let name = match (&kind.name, kinds.len(), kind.count) {
+                (Some(name), ..) => Some(name.clone()),
+                (None, 1, 1) => None,
+                (None, 1, _) => Some("machine".to_owned()),
+                (None, ..) => Some(format!("machine{}_", at + 1)),
+            };
+            let name = name.filter(|_| !names_none || kind.count > 1);
+            for alike in Alike::of(kind, name, (scenario.seed, at)) {
+                machines.push(MachinePlan::new(scenario, alike, &now, &mut make)?);
+            }
+        }
+        let mut plan = Plan { start, machines, commands: BTreeMap::new() };
+        plan.check_names(scenario)?;
+        plan.read_commands(scenario)?;
+        Ok(plan)
+    }
+
+    /// What events ask of machines.
+    fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
+        for (number, done) in scenario.events.iter().enumerate() {
+            let names = |value: &Option<String>, reason: &str| {
+                value.as_ref().is_some_and(|value| reason.contains(&format!("'{value}'")))
+            };
+            let fail = |reason: String| {
+                let keys = [("how", &done.how), ("slot", &done.slot)];
+                let key = keys.into_iter().find(|(_, value)| names(value, &reason));
+                PlanError::Event { number: number + 1, key: key.map_or("command", |(key, _)| key), reason }
+            };
+            let Some(command) = &done.command else { continue };
+            let request = Request {
+                command: command.clone(),
+                slot: done.slot.clone(),
+                how: done.how.clone(),
+                reason: done.reason.clone(),
+                resume: done.resume,
+                ..Request::default()
+            };
+            let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
+            let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
+            // Slots that are carved out of others are not there yet.
+            if !request.slot.as_deref().is_some_and(|slot| slot.contains('_')) {
+                request.check_slot(&known).map_err(fail)?;
+            }
+            match request.event(Vec::new(), "", Quirks::None).map_err(fail)? {
+                Some(event) => drop(self.commands.insert(number, event)),
+                None => {
+                    return Err(fail(format!("'{command}' means nothing here; for reconfig give 'knobs'")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every pattern of machines names some.
+    fn check_names(&self, scenario: &Scenario) -> Result<(), PlanError> {
+        let known: Vec<String> = self
+            .machines
+            .iter()
+            .flat_map(|plan| {
+                let name = plan.name.clone().unwrap_or_default();
+                (1..=plan.count).map(move |number| match plan.count {
+                    1 => name.clone(),
+                    _ => format!("{name}{number}"),
+                })
+            })
+            .collect();
+        let events = scenario.events.iter().map(|it| &it.machines).enumerate();
+        let hooks = scenario.hooks.iter().map(|it| &it.machines).enumerate();
+        let keyboards = scenario.keyboards.iter().map(|it| &it.machines).enumerate();
+        let loads = scenario.loads.iter().map(|it| &it.machines).enumerate();
+        let events = events.map(|it| ("event", it));
+        let hooks = hooks.map(|it| ("hook", it));
+        let patterns = keyboards.map(|it| ("keyboard", it)).chain(loads.map(|it| ("load", it)));
+        for (what, (index, pattern)) in events.chain(hooks).chain(patterns) {
+            let Some(pattern) = pattern else { continue };
+            if !known.iter().any(|name| named(Some(pattern), name)) {
+                let some: Vec<&str> = known.iter().take(5).map(String::as_str).collect();
+                let known = match some.as_slice() {
+                    [""] => "the only machine has no name, so leave 'machines' out or give it one".to_owned(),
+                    some => format!("there are {}", some.join(", ")),
+                };
+                return Err(PlanError::Nobody { what, index, pattern: pattern.clone(), known });
+            }
+        }
+        Ok(())
+    }
+
+    /// What a scenario asks for and no machine takes notice of.
+    pub fn notes(&self, scenario: &Scenario) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (number, done) in (1..).zip(&scenario.events) {
+            let names = done.knobs.iter().flat_map(|knobs| knobs.0.keys());
+            let late: Vec<&str> = names.map(String::as_str).filter(|name| is_layout(name)).collect();
+            if !late.is_empty() {
+                notes.push(format!(
+                    "event {number}: {} would count after a restart: in 25.14 a reconfiguration leaves slots as they are",
+                    late.join(", ")
+                ));
+            }
+        }
+        for (number, keyboard) in (1..).zip(&scenario.keyboards) {
+            if !self.is_connected(keyboard.machines.as_deref()) {
+                notes.push(format!(
+                    "[[keyboard]] {number} changes nothing: no slot of its machines is connected to the keyboard \
+                     (SLOTS_CONNECTED_TO_KEYBOARD)"
+                ));
+            }
+        }
+        notes
+    }
+
+    /// Whether some slot of these machines sees the keyboard at some time.
+    fn is_connected(&self, pattern: Option<&str>) -> bool {
+        let is_meant = |machine: &&MachinePlan| {
+            let base = machine.name.as_deref().unwrap_or_default();
+            (1..=machine.count).any(|number| match machine.count {
+                1 => named(pattern, base),
+                _ => named(pattern, &format!("{base}{number}")),
+            })
+        };
+        let settings = |machine: &MachinePlan| {
+            let later = machine.reconfigured.values().map(|it| &**it);
+            std::iter::once(&machine.settings)
+                .chain(later)
+                .any(|settings| settings.keyboard_slots.max(settings.console_slots) > 0)
+        };
+        self.machines.iter().filter(is_meant).any(settings)
+    }
+
+    /// Which behaviour is wanted.
+    pub fn quirks(&self) -> Quirks {
+        self.machines.first().map_or(Quirks::None, |machine| machine.settings.quirks)
+    }
+
+    /// The attributes that any policy may ask of a job; `None` where that cannot be told.
+    pub fn asked_of_jobs(&self) -> Option<Names> {
+        let mut all = Names::new();
+        for machine in &self.machines {
+            for settings in
+                std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it))
+            {
+                all.extend(htc_slot::asked(settings, &machine.published())?);
+            }
+        }
+        Some(all)
+    }
+
+    /// Notes what the jobs' ads may ask of slots, beside what policies do.
+    pub fn know_jobs<'a>(&mut self, ads: impl Iterator<Item = &'a htc_classad::ClassAd> + Clone) {
+        for machine in &mut self.machines {
+            let published = machine.published();
+            let all = std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it));
+            let mut names = Some(Names::new());
+            for settings in all {
+                let asked = htc_slot::asked(
+                    settings,
+                    ads.clone().map(|ad: &htc_classad::ClassAd| ad).chain(&published),
+                );
+                names = names.zip(asked).map(|(mut names, asked)| {
+                    names.extend(asked);
+                    names
+                });
+            }
+            machine.asked = names;
+        }
+    }
+}
+
+impl MachinePlan {
+    /// What events have cron jobs publish in the slots' ads.
+    fn published(&self) -> Vec<htc_classad::ClassAd> {
+        self.cron.values().map(|ads| ads.all()).collect()
+    }
+
+    /// True if the machines may sleep or end by themselves, at the start or after a reconfiguration.
+    pub fn may_stop_by_itself(&self) -> bool {
+        self.settings.may_stop_by_itself() || self.reconfigured.values().any(|it| it.may_stop_by_itself())
+    }
+
+    /// Whether nothing ends the machines before their time.
+    pub fn limits_are_none(&self) -> bool {
+        self.settings.limits == Limits::default()
+    }
+}
+
+/// Whether a knob says how the machine is shared out, which is done at the start.
+fn is_layout(name: &str) -> bool {
+    const WHOLE: [&str; 8] = [
+        "NUM_CPUS",
+        "NUM_SLOTS",
+        "MEMORY",
+        "RESERVED_MEMORY",
+        "DISK",
+        "RESERVED_DISK",
+        "COUNT_HYPERTHREAD_CPUS",
+        "MAX_SLOT_TYPES",
+    ];
+    let upper = name.to_ascii_uppercase();
+    let of_type = upper.strip_prefix("SLOT_TYPE_").map(|rest| rest.trim_end_matches("_PARTITIONABLE"));
+    WHOLE.contains(&upper.as_str())
+        || upper.starts_with("NUM_SLOTS_TYPE_")
+        || upper.starts_with("MACHINE_RESOURCE_")
+        || of_type.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether RANK may prefer one job to another.
+pub(super) fn ranks(settings: &Settings) -> bool {
+    settings.slots.iter().any(|slot| slot.config.get("Rank").is_some_and(|rank| rank.as_literal().is_none()))
+}
+
+fn machine_knobs(kind: &Machine, memory: Option<i64>) -> Knobs {
+    let mut knobs = BTreeMap::new();
+    if let Some(cpus) = kind.cpus {
+        knobs.insert("NUM_CPUS".to_owned(), cpus.to_string());
+    }
+    if let Some(memory) = memory {
+        knobs.insert("MEMORY".to_owned(), memory.to_string());
+    }
+    if let Some(slots) = kind.slots {
+        knobs.insert("NUM_SLOTS_TYPE_1".to_owned(), slots.to_string());
+        knobs.insert("SLOT_TYPE_1".to_owned(), "auto".to_owned());
+        knobs.insert("SLOT_TYPE_1_PARTITIONABLE".to_owned(), "False".to_owned());
+        if kind.cpus.is_none() {
+            knobs.insert("NUM_CPUS".to_owned(), slots.to_string());
+        }
+    }
+    knobs.extend(kind.knobs.0.clone());
+    knobs
+}
+
+/// Every slot has hooks, whatever the configuration says of their paths: none is run.
+fn with_hooks(mut settings: Settings) -> Settings {
+    for slot in &mut settings.slots {
+        let keyword =
+            slot.hooks.as_ref().map_or_else(|| "SIMULATED".to_owned(), |hooks| hooks.keyword.clone());
+        let path = |hook: SlotHook| Some(PathBuf::from(hook.name()));
+        let hooks = SlotHooks {
+            keyword,
+            fetch: path(SlotHook::FetchWork),
+            fetch_refused: None,
+            reply: path(SlotHook::ReplyFetch),
+            evict: path(SlotHook::EvictClaim),
+        };
+        slot.hooks = Some(hooks.clone());
+        slot.child_default = Some(hooks);
+        slot.child_hooks.clear();
+    }
+    settings
+}
+
+/// What cron jobs have published once one of them has printed this.
+///
+/// # Errors
+/// A line that is no attribute.
+pub fn published(text: &str, quirks: Quirks, world: &Frozen<'_>) -> Result<CronAds, String> {
+    let job = CronJob::new(b"SIMULATED", b"/simulated");
+    let mut ads = CronAds::new(quirks);
+    ads.configure([&job]);
+    let mut output = CronOutput::new(b"", quirks);
+    output.begin();
+    let mut text = text.trim().to_owned();
+    if text.is_empty() {
+        return Ok(CronAds::new(quirks));
+    }
+    text.push('\n');
+    let mut blocks: Vec<_> = output.take(text.as_bytes()).into();
+    blocks.extend(output.finish());
+    for block in blocks {
+        let done = ads.publish(&job, &block, AutoPublish::Never, world.now, world);
+        if let Some(bad) = done.bad.first() {
+            return Err(format!(
+                "what cron jobs publish has a line that is no attribute: {}",
+                bad.reference_text()
+            ));
+        }
+    }
+    Ok(ads)
+}

@@ -1,0 +1,536 @@
+//! Jobs over time through the routes' limits, without files, hooks or waiting: the machine with a manual clock. The scenario is
+//! one as slots have them (`htc-scenario(5)`).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bstr::BString;
+use serde::Serialize;
+
+use crate::{Job, Scenario, Workload};
+use htc_base::job::{JobId, JobStatus};
+use htc_base::time::Now;
+use htc_base::world::{Frozen, World};
+use htc_classad::{ClassAd, Context};
+use htc_config::View;
+use htc_router::choose::UmbrellaError;
+use htc_router::{Action, Event, HookResult, Queue, Router, Surroundings};
+
+/// A route at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutePoint {
+    /// Its name.
+    pub name: BString,
+    /// Its jobs.
+    pub jobs: i64,
+    /// Those that run.
+    pub running: i64,
+    /// Jobs in 600 seconds; 0 for no throttle.
+    pub throttle: f64,
+}
+
+/// The state at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Seconds from the start.
+    pub time: u64,
+    /// Sources that wait.
+    pub waiting: usize,
+    /// Sources that have finished.
+    pub finished: usize,
+    /// Copies that were removed at the destination.
+    pub failed: usize,
+    /// All routes, by name.
+    pub routes: Vec<RoutePoint>,
+}
+
+/// What came of one route.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RouteTotals {
+    /// Its name.
+    #[serde(serialize_with = "as_text")]
+    pub name: BString,
+    /// Jobs that it was given.
+    pub routed: u64,
+    /// Sources whose copies came to their end.
+    pub finished: u64,
+    /// Copies that were removed at the destination.
+    pub failed: u64,
+    /// The most jobs that it had at once.
+    pub most: i64,
+    /// The jobs that it had on average.
+    pub mean: f64,
+    /// Seconds in which it was throttled.
+    pub throttled: f64,
+}
+
+/// What came of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// In seconds.
+    pub length: f64,
+    /// Sources that came.
+    pub came: u64,
+    /// Sources that have finished.
+    pub finished: u64,
+    /// Copies that were removed at the destination.
+    pub failed: u64,
+    /// Sources that wait at the end.
+    pub waiting: u64,
+    /// How long sources waited from their arrival to their first route, on average, in seconds; those that never got one, to
+    /// the end.
+    pub mean_wait: f64,
+    /// The longest such time, in seconds.
+    pub longest_wait: f64,
+    /// Sources that never got a route.
+    pub never_routed: u64,
+    /// Why sources wait at the end, the most frequent reason first.
+    pub why_waiting: Vec<WhyWaiting>,
+    /// All routes, by name.
+    pub routes: Vec<RouteTotals>,
+}
+
+/// Sources that wait at the end for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhyWaiting {
+    /// The reason.
+    pub reason: String,
+    /// How many.
+    pub jobs: u64,
+}
+
+fn as_text<S: serde::Serializer>(name: &BString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(name)
+}
+
+impl Totals {
+    /// A source that came at a microsecond has waited until this second.
+    fn count_wait(&mut self, arrives: u64, until: u64) {
+        let waited = (until as f64 - arrives as f64 / 1e6).max(0.0);
+        self.mean_wait += waited;
+        self.longest_wait = self.longest_wait.max(waited);
+    }
+}
+
+/// Why a scenario cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    /// A number is larger than anybody would wait for.
+    #[error("{what} is {value}, at most {most} can be played")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// As given.
+        value: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// No job can be looked for.
+    #[error("25.14 would abort: {0}")]
+    Umbrella(#[from] UmbrellaError),
+}
+
+/// The most jobs of a scenario, and the most looks at the queue.
+const MOST: u64 = 2_000_000;
+
+/// # Errors
+/// What would take for ever, or all memory.
+fn check(scenario: &Scenario, period: u64) -> Result<(), PlayError> {
+    let within = |what, value: u64, most: u64| match value <= most {
+        true => Ok(()),
+        false => Err(PlayError::TooLarge { what, value, most }),
+    };
+    within("length", scenario.length.0 as u64, period.saturating_mul(MOST))?;
+    let count = |group: &crate::scenario::Group| u64::from(group.count.unwrap_or(1));
+    within("the number of jobs", scenario.groups.iter().map(count).sum(), MOST)
+}
+
+struct Memory {
+    jobs: BTreeMap<JobId, (u64, ClassAd)>,
+    entered: u64,
+    next: i32,
+}
+
+impl Queue for Memory {
+    fn job(&self, id: JobId) -> Option<ClassAd> {
+        self.jobs.get(&id).map(|(_, ad)| ad.clone())
+    }
+
+    fn jobs(&self) -> Vec<JobId> {
+        let mut ids: Vec<(u64, JobId)> = self.jobs.iter().map(|(id, (entered, _))| (*entered, *id)).collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|(_, id)| id).collect()
+    }
+}
+
+impl Memory {
+    fn add(&mut self, mut ad: ClassAd, now: i64) -> JobId {
+        let id = JobId::new(self.next, 0);
+        self.next += 1;
+        self.entered += 1;
+        ad.set("ClusterId", i64::from(id.cluster));
+        ad.set("ProcId", 0);
+        ad.set("QDate", now);
+        self.jobs.insert(id, (self.entered, ad));
+        id
+    }
+
+    fn set_status(&mut self, id: JobId, status: i64, now: i64) {
+        if let Some((_, ad)) = self.jobs.get_mut(&id) {
+            ad.set("JobStatus", status);
+            ad.set("EnteredCurrentStatus", now);
+        }
+    }
+}
+
+/// What a copy will do.
+#[derive(Clone, Copy)]
+enum Fate {
+    Starts,
+    Ends,
+    Fails,
+}
+
+/// What is played.
+pub struct RouterSimulation<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Its jobs, whole.
+    pub jobs: Workload,
+    /// When it begins, in seconds since the epoch.
+    pub start: i64,
+    /// The router's configuration.
+    pub view: &'a View<'a>,
+    /// Everything outside.
+    pub world: &'a dyn World,
+}
+
+/// Plays it; each noted state is handed to `note`, each line of the log to `log`.
+///
+/// # Errors
+/// It would take too long, or the reference would abort.
+pub fn simulate(
+    simulation: RouterSimulation<'_>,
+    router: Router,
+    note: &mut dyn FnMut(&Point),
+    log: &mut dyn FnMut(u64, &str),
+) -> Result<Totals, PlayError> {
+    let period = router.knobs().polling_period.as_secs().max(1);
+    check(simulation.scenario, period)?;
+    let groups = simulation.scenario.groups.len();
+    let mut game = Game {
+        simulation,
+        router,
+        queue: Memory { jobs: BTreeMap::new(), entered: 0, next: 1 },
+        fates: BTreeMap::new(),
+        known: BTreeMap::new(),
+        tries: vec![0; groups],
+        totals: Totals::default(),
+        time: 0,
+    };
+    let length = game.simulation.scenario.length.0 as u64;
+    let every = game.simulation.scenario.every.map_or(period, |every| every.0 as u64).max(1);
+    let mut next_note = 0;
+    while game.time <= length {
+        game.arrive();
+        game.destinations();
+        game.poll(log)?;
+        let point = game.point();
+        game.count(&point, period.min(length - game.time));
+        if game.time >= next_note {
+            note(&point);
+            next_note += every;
+        }
+        game.time += period;
+    }
+    Ok(game.end(length))
+}
+
+/// What is known of a source or a copy.
+#[derive(Clone)]
+struct Known {
+    job: Job,
+    group: usize,
+    route: BString,
+}
+
+struct Game<'a> {
+    simulation: RouterSimulation<'a>,
+    router: Router,
+    queue: Memory,
+    fates: BTreeMap<(u64, JobId), Fate>,
+    known: BTreeMap<JobId, Known>,
+    /// Copies that have begun, by group.
+    tries: Vec<u64>,
+    totals: Totals,
+    /// Seconds since the start.
+    time: u64,
+}
+
+impl Game<'_> {
+    fn now(&self) -> Now {
+        Now::at_epoch(self.simulation.start.saturating_add_unsigned(self.time))
+    }
+
+    fn arrive(&mut self) {
+        let now = self.now().epoch();
+        while self.simulation.jobs.next_at().is_some_and(|at| at <= self.time.saturating_mul(1_000_000)) {
+            let Some(job) = self.simulation.jobs.next_job(self.simulation.world) else { break };
+            let mut ad = self.simulation.jobs.ad(&job);
+            if !ad.contains("Owner") {
+                ad.set("Owner", "user");
+            }
+            // Whatever became of it where it was taken from.
+            ad.set("JobStatus", JobStatus::IDLE);
+            let id = self.queue.add(ad, now);
+            let group = self.simulation.jobs.kind(job.kind).group as usize;
+            self.totals.came += 1;
+            self.known.insert(id, Known { job, group, route: BString::default() });
+        }
+    }
+
+    /// Copies begin, end and fail.
+    fn destinations(&mut self) {
+        let now = self.now().epoch();
+        while let Some(entry) = self.fates.first_entry() {
+            let (at, id) = *entry.key();
+            if at > self.time {
+                break;
+            }
+            let fate = entry.remove();
+            let Some(known) = self.known.get(&id).cloned() else { continue };
+            match fate {
+                Fate::Starts => {
+                    self.queue.set_status(id, JobStatus::RUNNING, now);
+                    if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
+                        ["JobStartDate", "JobCurrentStartDate"]
+                            .into_iter()
+                            .for_each(|name| ad.set(name, now));
+                        ad.set("NumJobStarts", 1);
+                    }
+                    let failing = u64::from(self.simulation.scenario.groups[known.group].fail);
+                    let tries = &mut self.tries[known.group];
+                    *tries += 1;
+                    // Spread evenly, so that a scenario needs no chance.
+                    let fails = (*tries * failing) / 100 > ((*tries - 1) * failing) / 100;
+                    let fate = if fails { Fate::Fails } else { Fate::Ends };
+                    self.fates.insert((self.time + known.job.runs / 1_000_000, id), fate);
+                }
+                Fate::Ends => {
+                    self.queue.set_status(id, JobStatus::COMPLETED, now);
+                    if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
+                        ad.set("ExitCode", i64::from(known.job.exit));
+                        ad.set("ExitBySignal", false);
+                        ad.set("JobFinishedHookDone", now);
+                        ad.set("CompletionDate", now);
+                        // What the access point counts when a job has left its slot.
+                        ad.set("RemoteWallClockTime", known.job.runs as f64 / 1e6);
+                    }
+                }
+                Fate::Fails => {
+                    self.totals.failed += 1;
+                    self.of_route(&known.route).failed += 1;
+                    self.forget(id);
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, id: JobId) {
+        self.queue.jobs.remove(&id);
+        self.known.remove(&id);
+    }
+
+    fn of_route(&mut self, name: &BString) -> &mut RouteTotals {
+        let routes = &mut self.totals.routes;
+        let at = routes.binary_search_by(|route| route.name.cmp(name)).unwrap_or_else(|at| {
+            routes.insert(at, RouteTotals { name: name.clone(), ..RouteTotals::default() });
+            at
+        });
+        &mut routes[at]
+    }
+
+    /// The router looks, and what it asks for is done.
+    fn poll(&mut self, log: &mut dyn FnMut(u64, &str)) -> Result<(), PlayError> {
+        let now = self.now();
+        let mut events = VecDeque::from([Event::Poll]);
+        while let Some(event) = events.pop_front() {
+            let frozen = Frozen { world: self.simulation.world, now };
+            let around = Surroundings {
+                queue: &self.queue,
+                copies: &self.queue,
+                config: Some(self.simulation.view),
+                knobs: self.simulation.view,
+                world: &frozen,
+            };
+            for action in self.router.step(now, event, &around) {
+                match action {
+                    Action::Log(text) => log(self.time, &text),
+                    Action::Quirk(source, quirk) => {
+                        let text = format!("{source}: {}", quirk.told());
+                        log(self.time, &text);
+                    }
+                    Action::Stop(error) => return Err(error.into()),
+                    other => events.extend(self.carry_out(other)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, action: Action) -> Option<Event> {
+        let now = self.now().epoch();
+        let world = self.simulation.world;
+        match action {
+            Action::Claim(id) => {
+                if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
+                    ad.set("Managed", "External");
+                    ad.set("ManagedManager", self.router.knobs().name.clone());
+                }
+                Some(Event::Claimed(id, Ok(())))
+            }
+            Action::Hook(call) => Some(Event::Hook(call.source, call.hook, HookResult::NotConfigured)),
+            Action::Submit(id, ad) => {
+                let route = Context::new(world).my(&ad).string("RouteName").unwrap_or_default();
+                let copy = self.queue.add(*ad, now);
+                self.submitted(id, copy, route);
+                Some(Event::Submitted(id, Ok(copy)))
+            }
+            Action::Edit(id, changes) => {
+                change(&mut self.queue, id, &changes, world);
+                Some(Event::Edited(id, Ok(())))
+            }
+            Action::Update(id, changes) => {
+                change(&mut self.queue, id, &changes, world);
+                None
+            }
+            Action::UpdateCopy(source, copy, changes) => {
+                change(&mut self.queue, copy, &changes, world);
+                Some(Event::CopyUpdated(source, Ok(())))
+            }
+            Action::Finalize(source, copy) => {
+                self.forget(copy);
+                Some(Event::Finalized(source, Ok(())))
+            }
+            Action::Remove(copy, _) => {
+                self.forget(copy);
+                None
+            }
+            Action::Yield(id, done) => {
+                self.given_back(id, done);
+                Some(Event::Yielded(id, Ok(())))
+            }
+            Action::UserLog(..) | Action::Log(_) | Action::Quirk(..) | Action::Stop(_) => None,
+        }
+    }
+
+    fn submitted(&mut self, source: JobId, copy: JobId, route: BString) {
+        let Some(known) = self.known.get_mut(&source) else { return };
+        if known.route.is_empty() {
+            self.totals.count_wait(known.job.arrives, self.time);
+        }
+        known.route.clone_from(&route);
+        let known = known.clone();
+        let waits = self.simulation.scenario.groups[known.group].wait.0 as u64;
+        self.fates.insert((self.time + waits, copy), Fate::Starts);
+        self.known.insert(copy, known);
+        self.of_route(&route).routed += 1;
+    }
+
+    /// The router gives a source back.
+    fn given_back(&mut self, id: JobId, done: bool) {
+        let world = self.simulation.world;
+        let Some((_, ad)) = self.queue.jobs.get_mut(&id) else { return };
+        ad.set("Managed", if done { "ScheddDone" } else { "Schedd" });
+        ad.set("ManagedManager", "");
+        match Context::new(world).my(ad).int("JobStatus") {
+            Some(JobStatus::COMPLETED) => {
+                self.totals.finished += 1;
+                let route = self.known.get(&id).map(|known| known.route.clone()).unwrap_or_default();
+                self.of_route(&route).finished += 1;
+                self.forget(id);
+            }
+            Some(JobStatus::IDLE | JobStatus::HELD) => {}
+            _ => ad.set("JobStatus", JobStatus::IDLE),
+        }
+    }
+
+    /// How things stand.
+    fn point(&self) -> Point {
+        let world = self.simulation.world;
+        let waiting = self.queue.jobs.values().filter(|(_, ad)| !is_managed(ad, world)).count();
+        let of = |route: &htc_router::Route, throttle: f64| {
+            let (mut jobs, mut running) = (0, 0);
+            for job in self.router.jobs().filter(|job| job.route == route.name && !job.is_retired()) {
+                jobs += 1;
+                running += i64::from(job.is_running());
+            }
+            RoutePoint { name: route.name.clone(), jobs, running, throttle }
+        };
+        let mut routes: Vec<RoutePoint> =
+            self.router.routes().map(|(route, state)| of(route, state.throttle)).collect();
+        routes.sort_by(|a, b| a.name.cmp(&b.name));
+        let Totals { finished, failed, .. } = self.totals;
+        Point { time: self.time, waiting, finished: finished as usize, failed: failed as usize, routes }
+    }
+
+    /// A state that lasts so many seconds.
+    fn count(&mut self, point: &Point, lasts: u64) {
+        for route in &point.routes {
+            let totals = self.of_route(&route.name);
+            totals.most = totals.most.max(route.jobs);
+            totals.mean += route.jobs as f64 * lasts as f64;
+            totals.throttled += if route.throttle > 0.0 { lasts as f64 } else { 0.0 };
+        }
+        self.totals.waiting = point.waiting as u64;
+    }
+
+    fn end(mut self, length: u64) -> Totals {
+        let world = self.simulation.world;
+        let mut waiting = Vec::new();
+        for (id, (_, ad)) in &self.queue.jobs {
+            if is_managed(ad, world) {
+                continue;
+            }
+            waiting.push(ad.clone());
+            if let Some(known) = self.known.get(id).filter(|known| known.route.is_empty()) {
+                self.totals.never_routed += 1;
+                self.totals.count_wait(known.job.arrives, length);
+            }
+        }
+        let reasons = self.router.why_waiting(waiting.into_iter(), world);
+        let mut totals = self.totals;
+        totals.why_waiting = reasons.into_iter().map(|(reason, jobs)| WhyWaiting { reason, jobs }).collect();
+        totals.length = length as f64;
+        totals.mean_wait /= totals.came.max(1) as f64;
+        totals.routes.iter_mut().for_each(|route| route.mean /= length.max(1) as f64);
+        totals
+    }
+}
+
+/// Whether an ad is a managed source or a copy.
+fn is_managed(ad: &ClassAd, world: &dyn World) -> bool {
+    let context = Context::new(world).my(ad);
+    context.string("Managed").is_some_and(|managed| managed == "External") || ad.contains("RouteName")
+}
+
+fn change(
+    queue: &mut Memory,
+    id: JobId,
+    changes: &[(BString, Option<htc_classad::Expr>)],
+    world: &dyn World,
+) {
+    let Some((_, ad)) = queue.jobs.get_mut(&id) else { return };
+    let ended = matches!(
+        Context::new(world).my(ad).int("JobStatus"),
+        Some(JobStatus::REMOVED | JobStatus::COMPLETED)
+    );
+    for (name, expr) in changes {
+        match expr {
+            _ if ended && name.eq_ignore_ascii_case(b"JobStatus") => {}
+            Some(expr) => ad.insert(name, expr.clone()),
+            None => {
+                ad.remove(name);
+            }
+        }
+    }
+}

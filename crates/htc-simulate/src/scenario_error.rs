@@ -1,0 +1,562 @@
+//! Why a text is no scenario, told in words of TOML: which key, what stands there, what is expected.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
+
+use super::scenario::{Behaviour, Done, Group, Machine, Pattern, QueueRules, Scenario};
+use htc_base::text::similar::nearest;
+
+/// Why a text is no scenario.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ScenarioError {
+    /// What is wrong.
+    pub message: String,
+    /// What may have been meant.
+    pub hint: Option<String>,
+    /// Where, in bytes of the text.
+    pub span: Range<usize>,
+}
+
+/// How a table begins, the names of its key, and the keys that stand in it.
+type Table = (&'static str, &'static [&'static str], fn() -> Vec<String>);
+
+/// Tables of a scenario: how each begins, other names it is known by, and the keys that stand in it.
+const TABLES: [Table; 7] = [
+    ("[[machine]]", &["machine", "machines"], keys_of::<Machine>),
+    ("[[jobs]]", &["jobs", "job"], keys_of::<Group>),
+    ("[queue]", &["queue"], keys_of::<QueueRules>),
+    ("[[hook]]", &["hook", "hooks"], keys_of::<Behaviour>),
+    ("[[keyboard]]", &["keyboard", "keyboards"], keys_of::<Pattern>),
+    ("[[load]]", &["load", "loads"], keys_of::<Pattern>),
+    ("[[event]]", &["event", "events"], keys_of::<Done>),
+];
+
+/// The keys of a table, as its reader lists them to somebody who gives one that it does not know.
+fn keys_of<T: DeserializeOwned>() -> Vec<String> {
+    let error = toml::from_str::<T>("'?' = 0\n").err();
+    let message = error.as_ref().map_or("", toml::de::Error::message);
+    quoted(message).into_iter().skip(1).map(str::to_owned).collect()
+}
+
+fn quoted(message: &str) -> Vec<&str> {
+    message.split('`').skip(1).step_by(2).collect()
+}
+
+/// A message of the reader of TOML.
+pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
+    let span = error.span().unwrap_or(0..0);
+    let message = error.message();
+    if let Some(error) = listed(text) {
+        return error;
+    }
+    let names = quoted(message);
+    let words: Vec<&str> = message.split_whitespace().take(2).collect();
+    let path =
+        DeTable::parse(text).ok().and_then(|table| path_of(table.get_ref(), &span)).unwrap_or_default();
+    match (words.as_slice(), names.split_first()) {
+        (["unknown", "field"], Some((name, known))) => {
+            let hint = other_key(name, known, span.start, text);
+            ScenarioError { message: format!("unknown key '{name}'"), hint, span }
+        }
+        (["unknown", "variant"], Some((name, known))) => {
+            let hint = near(name, known).map(|near| format!("did you mean '{near}'?"));
+            let known = || format!("known here: {}", known.join(", "));
+            ScenarioError {
+                message: format!("unknown word '{name}'"),
+                hint: Some(hint.unwrap_or_else(known)),
+                span,
+            }
+        }
+        (["missing", "field"], Some((name, _))) => {
+            let place = path.first().map_or_else(String::new, |key| format!(" in {}", written(key)));
+            ScenarioError { message: format!("the key '{name}' is missing{place}"), hint: None, span }
+        }
+        (["duplicate", "field"], Some((name, _))) => {
+            let message = format!("'{name}' is given twice, once by another name of the same key");
+            ScenarioError { message, hint: None, span }
+        }
+        (["invalid", "type:" | "value:"], _) => {
+            let value = text.get(span.clone()).unwrap_or_default();
+            wrong_form((message, value), &path, span)
+        }
+        (["wanted", _], _) => wrong_word(text, &path, span),
+        _ => {
+            let value = text.get(span.clone()).unwrap_or_default();
+            let message = match path.last() {
+                Some(key) if message.starts_with("expected ") => {
+                    format!("'{key}' is {}: {message}", form_of(value))
+                }
+                Some(key) => format!("'{key}': {message}"),
+                None => message.to_owned(),
+            };
+            ScenarioError { message, hint: None, span }
+        }
+    }
+}
+
+/// Something that is no text where one of several words is expected: which they are the reader says of a word that is none of them.
+fn wrong_word(text: &str, path: &[String], span: Range<usize>) -> ScenarioError {
+    let (above, below) =
+        (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
+    let tried = toml::from_str::<Scenario>(&format!("{above}'?'{below}")).err();
+    let known: Vec<&str> = quoted(tried.as_ref().map_or("", toml::de::Error::message));
+    let known = known.get(1..).filter(|known| !known.is_empty());
+    let key = path.last().map(String::as_str).unwrap_or_default();
+    let value = text.get(span.clone()).unwrap_or_default();
+    ScenarioError {
+        message: format!("'{key}' is {}: expected a word in quotes", form_of(value)),
+        hint: known.map(|known| format!("known here: {}", known.join(", "))),
+        span,
+    }
+}
+
+/// What stands in the text as a value, in words of TOML.
+fn form_of(value: &str) -> String {
+    let is_date = |value: &str| value.len() >= 8 && value.as_bytes().get(4) == Some(&b'-');
+    match value.trim_start().chars().next() {
+        Some('[') => "a list".to_owned(),
+        Some('{') => "a table".to_owned(),
+        Some('t' | 'f') => value.to_owned(),
+        Some('"' | '\'') => format!("the text {value}"),
+        Some(_) if is_date(value) => format!("the date {value}"),
+        _ => format!("the number {value}"),
+    }
+}
+
+/// A list where one table is expected: its reader takes the items for the values of its keys.
+fn listed(text: &str) -> Option<ScenarioError> {
+    let whole = DeTable::parse(text).ok()?;
+    let single = TABLES.iter().filter(|(line, ..)| !line.starts_with("[["));
+    single.flat_map(|(line, names, _)| names.iter().map(move |name| (line, name))).find_map(|(line, name)| {
+        let (key, value) = whole.get_ref().iter().find(|(key, _)| key.get_ref() == *name)?;
+        let message = format!("'{name}' is a list: expected one table, begun by a line {line}");
+        matches!(value.get_ref(), DeValue::Array(_)).then(|| ScenarioError {
+            message,
+            hint: None,
+            span: key.span(),
+        })
+    })
+}
+
+/// A value that is not of the form that its key has.
+fn wrong_form((message, value): (&str, &str), path: &[String], span: Range<usize>) -> ScenarioError {
+    let (_, rest) = message.split_once(": ").unwrap_or(("", message));
+    let (given, expected) = rest.rsplit_once(", expected ").unwrap_or((rest, ""));
+    let key = path.last().map(String::as_str).unwrap_or_default();
+    // The tables that may stand several times are lists to the reader.
+    let table = match (expected, path) {
+        ("a sequence", [key]) => Some(written(key)),
+        _ if expected.starts_with("struct ") => path.first().map(|key| written(key)),
+        _ => None,
+    };
+    let expected = match (table, expected) {
+        (Some(table), _) if table.starts_with("[[") => format!("tables, each begun by a line {table}"),
+        (Some(table), _) => format!("a table, begun by a line {table}"),
+        (None, "u32") if quoted(given).first().is_some_and(|number| number.parse::<u64>().is_ok()) => {
+            format!("a whole number up to {}", u32::MAX)
+        }
+        (None, "u32" | "u64" | "u16" | "u8" | "usize") => "a whole number, not negative".to_owned(),
+        (None, "i64" | "i32") => "a whole number".to_owned(),
+        (None, "f64" | "f32") => "a number".to_owned(),
+        (None, "a string") => "a text in quotes".to_owned(),
+        (None, "a boolean") => "true or false".to_owned(),
+        (None, "a sequence") => "a list [ .. ]".to_owned(),
+        (None, "a map") => "a table".to_owned(),
+        // The reader of any value takes all but numbers that are too large.
+        (None, "any value" | "any valid TOML value") => "a number that is not so large".to_owned(),
+        (None, other) => other.to_owned(),
+    };
+    // A date is a table to the reader.
+    let is_date = given.starts_with("map") && value.starts_with(|first: char| first.is_ascii_digit());
+    let given = if is_date { format!("the date {value}") } else { form(given) };
+    let message = match key {
+        "" => format!("{given}: expected {expected}"),
+        key => format!("'{key}' is {given}: expected {expected}"),
+    };
+    ScenarioError { message, hint: None, span }
+}
+
+/// What the reader says of a value, in words of TOML.
+fn form(given: &str) -> String {
+    let value = quoted(given).first().map_or_else(String::new, |value| format!(" {value}"));
+    match given.split_whitespace().next() {
+        Some("integer") => format!("the number{value}"),
+        Some("floating") => format!("the number{value}"),
+        Some("boolean") => value.trim_start().to_owned(),
+        Some("string") => format!("the text {}", given.trim_start_matches("string ")),
+        Some("map") => "a table".to_owned(),
+        Some("sequence") => "a list".to_owned(),
+        _ => given.to_owned(),
+    }
+}
+
+/// How the line is written that begins the table of a key.
+fn written(key: &str) -> String {
+    let of = TABLES.iter().find(|(_, names, _)| names.contains(&key));
+    of.map_or_else(|| format!("[{key}]"), |(line, ..)| (*line).to_owned())
+}
+
+/// The keys that lead to the value that stands there.
+fn path_of(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
+    table.iter().find_map(|(key, value)| {
+        let below = match value.get_ref() {
+            _ if value.span() == *span => Some(Vec::new()),
+            DeValue::Table(table) => path_of(table, span),
+            DeValue::Array(items) => items.iter().find_map(|item| match item.get_ref() {
+                _ if item.span() == *span => Some(Vec::new()),
+                DeValue::Table(table) => path_of(table, span),
+                _ => None,
+            }),
+            _ => None,
+        }?;
+        Some(std::iter::once(key.get_ref().to_string()).chain(below).collect())
+    })
+}
+
+/// Where a key stands in one of several tables: its value, or the table where it has no such key.
+pub(super) fn place_of(text: &str, (table, index): (&str, usize), key: &str) -> Range<usize> {
+    let Ok(whole) = DeTable::parse(text) else { return 0..0 };
+    table_of(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
+        let found = table.iter().find(|(it, _)| it.get_ref() == key);
+        found.map_or(span, |(_, value)| value.span())
+    })
+}
+
+/// Where a knob stands in the knobs of a table, or of the scenario where that is none.
+pub(super) fn place_of_knob(text: &str, (table, index): (&str, usize), name: &str) -> Range<usize> {
+    let Ok(whole) = DeTable::parse(text) else { return 0..0 };
+    let above = match table {
+        "" => Some((0..0, whole.get_ref())),
+        table => table_of(whole.get_ref(), table, index),
+    };
+    let found = above.and_then(|(_, above)| {
+        let (_, knobs) = above.iter().find(|(it, _)| it.get_ref() == "knobs")?;
+        let DeValue::Table(knobs) = knobs.get_ref() else { return None };
+        knobs.iter().find(|(it, _)| it.get_ref().eq_ignore_ascii_case(name)).map(|(it, _)| it.span())
+    });
+    found.unwrap_or(0..0)
+}
+
+/// One of several tables of a key, whichever of its names that has.
+fn table_of<'a, 'b>(
+    whole: &'a DeTable<'b>,
+    table: &str,
+    index: usize,
+) -> Option<(Range<usize>, &'a DeTable<'b>)> {
+    let (_, names, _) = TABLES.iter().find(|(_, names, _)| names.contains(&table))?;
+    let (_, value) = whole.iter().find(|(key, _)| names.contains(&key.get_ref().as_ref()))?;
+    let one = match value.get_ref() {
+        DeValue::Array(items) => items.get(index)?,
+        _ => value,
+    };
+    match one.get_ref() {
+        DeValue::Table(table) => Some((one.span(), table)),
+        _ => None,
+    }
+}
+
+fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let lower = name.to_ascii_lowercase();
+    let by_beginning =
+        || known.iter().copied().find(|word| word.starts_with(&lower) || lower.starts_with(*word));
+    nearest(&lower, known.iter().copied()).or_else(by_beginning)
+}
+
+/// Which key was meant: one of this table, else one of another.
+fn other_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String> {
+    let here = table_at(text, at);
+    let elsewhere = |wanted: &dyn Fn(&str) -> bool| {
+        let others = TABLES.iter().filter(|(line, ..)| Some(*line) != here);
+        others
+            .clone()
+            .find_map(|(line, _, keys)| keys().into_iter().find(|key| wanted(key)).map(|key| (key, line)))
+    };
+    let of = |(key, line): (String, &&str)| match key == name {
+        true => format!("'{key}' is a key of {line}"),
+        false => format!("did you mean '{key}', a key of {line}?"),
+    };
+    let known_here = || (!known.is_empty()).then(|| format!("known here: {}", known.join(", ")));
+    let lower = name.to_ascii_lowercase();
+    if let Some(found) = elsewhere(&|key| key == name).filter(|_| !known.contains(&name)) {
+        return Some(of((found.0, found.1)));
+    }
+    if here.is_some() && top_level().iter().any(|key| key == name) {
+        return Some(format!("'{name}' stands at the top, above all tables"));
+    }
+    if let Some(near) = near(name, known) {
+        return Some(format!("did you mean '{near}'?"));
+    }
+    match elsewhere(&|key| nearest(&lower, [key]).is_some()) {
+        Some(found) => Some(of((found.0, found.1))),
+        None => known_here(),
+    }
+}
+
+fn top_level() -> Vec<String> {
+    keys_of::<Scenario>()
+}
+
+/// The line that begins the table in which this place is; none at the top.
+fn table_at(text: &str, at: usize) -> Option<&'static str> {
+    let above = text.get(..at).unwrap_or_default();
+    let header = above.lines().rev().map(str::trim).find(|line| line.starts_with('['))?;
+    let name = header.trim_start_matches('[').split(']').next().unwrap_or_default().trim();
+    TABLES.iter().find(|(_, names, _)| names.contains(&name)).map(|(line, ..)| *line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TABLES;
+    use crate::Scenario;
+
+    fn said(text: &str) -> (String, String, String) {
+        let error = Scenario::read(text).expect_err(text);
+        let place = text.get(error.span.clone()).unwrap_or_default().to_owned();
+        (error.message, error.hint.unwrap_or_default(), place)
+    }
+
+    #[test]
+    fn a_value_of_another_form_is_told_with_its_key_and_the_form_that_is_expected() {
+        for (text, message, place) in [
+            (
+                "length = 10\nkeyboard = 5\n",
+                "'keyboard' is the number 5: expected tables, each begun by a line [[keyboard]]",
+                "5",
+            ),
+            (
+                "length = 10\nqueue = 5\n",
+                "'queue' is the number 5: expected a table, begun by a line [queue]",
+                "5",
+            ),
+            (
+                "length = 10\n[[jobs]]\ncount = -1\n",
+                "'count' is the number -1: expected a whole number, not negative",
+                "-1",
+            ),
+            (
+                "length = 10\n[[jobs]]\ncount = 4294967296\n",
+                "'count' is the number 4294967296: expected a whole number up to 4294967295",
+                "4294967296",
+            ),
+            (
+                "length = 10\n[[jobs]]\ncount = 'ten'\n",
+                "'count' is the text \"ten\": expected a whole number, not negative",
+                "'ten'",
+            ),
+            (
+                "length = 2026-11-02\n",
+                "'length' is the date 2026-11-02: expected seconds or a time such as 90, \"10m\", \"1h30m\", \"2d\"",
+                "2026-11-02",
+            ),
+            ("length = 10\n[[jobs]]\nname = 7\n", "'name' is the number 7: expected a text in quotes", "7"),
+            (
+                "length = 10\n[[event]]\nat = 1\nresume = 'yes'\n",
+                "'resume' is the text \"yes\": expected true or false",
+                "'yes'",
+            ),
+        ] {
+            let (told, _, at) = said(text);
+            assert_eq!((told.as_str(), at.as_str()), (message, place), "{text}");
+        }
+    }
+
+    /// Whatever stands behind a key, somebody who got it wrong reads which key it is, in words that are his own.
+    #[test]
+    fn every_key_is_named_with_whatever_means_nothing_there() {
+        let tables = TABLES.iter().map(|(line, _, keys)| (*line, keys()));
+        let all = std::iter::once(("", super::top_level())).chain(tables);
+        let (mut refused, mut keys) = (0, 0);
+        for (line, names) in all {
+            let is_table = |name: &str| TABLES.iter().any(|(_, names, _)| names.contains(&name));
+            for key in names.iter().filter(|key| !is_table(key)) {
+                keys += 1;
+                for value in
+                    ["true", "nan", "-7.5", "[]", "{}", "[[1]]", "['12 parsecs']", "99999999999999999999"]
+                {
+                    let length = if ["length", "until", "duration"].contains(&key.as_str()) {
+                        ""
+                    } else {
+                        "length = 10\n"
+                    };
+                    let needed = ["[[hook]]", "[[event]]"].iter().position(|it| *it == line);
+                    let needed = needed.map_or("", |at| ["type = 'FETCH_WORK'\n", "at = 1\n"][at]);
+                    let needed = if needed.starts_with(&format!("{key} ")) { "" } else { needed };
+                    let text = format!("{length}{line}\n{needed}{key} = {value}\n");
+                    let Err(error) = Scenario::read(&text) else { continue };
+                    // Only that something else is missing is told of the table as a whole.
+                    let is_whole = text.get(error.span.clone()).is_some_and(|at| at.starts_with("[["));
+                    if is_whole && !value.starts_with('[') {
+                        continue;
+                    }
+                    refused += 1;
+                    let told = &error.message;
+                    assert!(told.contains(&format!("'{key}'")), "{text}: {told}");
+                    let of_reader = ["untagged", "variant", "wanted", "any valid", "type "];
+                    assert!(!of_reader.iter().any(|word| told.contains(word)), "{text}: {told}");
+                }
+            }
+        }
+        assert!(keys > 50 && refused > 6 * keys, "{refused} of {keys}");
+    }
+
+    #[test]
+    fn one_table_where_there_may_be_several_is_told_how_it_begins() {
+        let (told, _, _) = said("length = 10\n[keyboard]\nbusy = '5m'\n");
+        assert_eq!(told, "'keyboard' is a table: expected tables, each begun by a line [[keyboard]]");
+    }
+
+    #[test]
+    fn a_key_that_stands_in_the_wrong_table_is_told_where_it_belongs() {
+        for (text, hint) in [
+            ("length = 10\nidel = 0\n", "did you mean 'idle', a key of [[event]]?"),
+            ("length = 10\ncomand = 'drain'\n", "did you mean 'command', a key of [[event]]?"),
+            ("length = 10\nruns = 5\n", "'runs' is a key of [[jobs]]"),
+            ("length = 10\n[[event]]\nat = 1\nruns = 5\n", "'runs' is a key of [[jobs]]"),
+            ("[[jobs]]\nlength = 10\n", "'length' stands at the top, above all tables"),
+            ("length = 10\n[[event]]\nat = 1\nseed = 3\n", "'seed' stands at the top, above all tables"),
+        ] {
+            assert_eq!(said(text).1, hint, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_means_nothing_is_told_where_it_stands() {
+        let hook = "length = 10\n[[hook]]\ntype = 'FETCH_WORK'\n";
+        let event = "length = 10\n[[event]]\nat = 1\n";
+        for (text, message, place) in [
+            (
+                format!("{hook}percent = -5\nhangs = true\n"),
+                "'percent' is -5: expected a number from 0 to 100",
+                "-5",
+            ),
+            (format!("{hook}percent = nan\nhangs = true\n"), "'percent' is NaN", "nan"),
+            (format!("{hook}percent = 500\nhangs = true\n"), "'percent' is 500", "500"),
+            (hook.to_owned(), "this hook does nothing else than hooks do", "[[hook]]"),
+            (
+                format!("{hook}hangs = true\nfails = true\n"),
+                "'fails' and 'hangs' exclude one another",
+                "true",
+            ),
+            (format!("{hook}hangs = true\ntakes = 5\n"), "'hangs' and 'takes' exclude one another", "5"),
+            (
+                "length = 10\n[[hook]]\ntype = 'REPLY_FETCH'\ntakes = 5\n".to_owned(),
+                "'takes' means nothing for a hook that nobody waits for",
+                "5",
+            ),
+            (
+                "length = 10\n[[hook]]\ntype = 'EVICT_CLAIM'\nprints = 'x'\n".to_owned(),
+                "'prints' means nothing for a hook that nobody reads",
+                "'x'",
+            ),
+            (
+                format!("{hook}prints = 'Cmd = \"/bin/true\"'\n"),
+                "what is printed is a job",
+                "'Cmd = \"/bin/true\"'",
+            ),
+            (format!("{event}load = nan\n"), "'load' is NaN", "nan"),
+            (format!("{event}load = -3\n"), "'load' is -3", "-3"),
+            (format!("{event}load = 1e300\n"), "expected a number from 0 to 1000000", "1e300"),
+            (event.to_owned(), "nothing is done", "[[event]]"),
+            (format!("{event}resume = true\n"), "'resume' means nothing without 'command'", "true"),
+            (
+                format!("{event}command = 'suspend'\nhow = 'fast'\n"),
+                "'how' means nothing for 'suspend'",
+                "'fast'",
+            ),
+            (
+                format!("{event}command = 'vacate'\nreason = 'x'\n"),
+                "'reason' means nothing for 'vacate'",
+                "'x'",
+            ),
+            (
+                format!("{event}command = 'vacate'\nresume = true\n"),
+                "'resume' means nothing for 'vacate'",
+                "true",
+            ),
+            (
+                format!("{event}command = 'drain'\nslot = 'slot1'\n"),
+                "'drain' is for the whole execution point: name no slot",
+                "'slot1'",
+            ),
+            (
+                format!("{event}command = 'hold'\nslot = 'slot1'\n"),
+                "'hold' is not done in a simulation",
+                "'hold'",
+            ),
+            ("length = 10\n[[jobs]]\ncpus = 0.5\n".to_owned(), "'0.5' is no number of pieces", "0.5"),
+            (
+                "length = 10\n[[jobs]]\nexit = 99999999999\n".to_owned(),
+                "'exit' is 99999999999",
+                "99999999999",
+            ),
+            ("length = 10\n[[jobs]]\nowner = []\n".to_owned(), "expected at least one name", "[]"),
+            ("length = 10\n[[jobs]]\nowner = {}\n".to_owned(), "expected at least one name", "{}"),
+            ("length = 10\n[[keyboard]]\nload = 2\n".to_owned(), "'load' means nothing for a keyboard", "2"),
+            (
+                "length = 10\n[[keyboard]]\nhours = '08:00-08:00'\n".to_owned(),
+                "it ends as it begins",
+                "'08:00-08:00'",
+            ),
+            ("length = 10\n[[load]]\nbusy = [0]\naway = [0]\n".to_owned(), "it would change for ever", "[0]"),
+            (
+                "length = 10\n[[machine]]\nname = 'a'\ncount = 2\n[[machine]]\nname = 'a1'\n".to_owned(),
+                "two machines are called 'a1': see [[machine]] 1",
+                "'a1'",
+            ),
+            (
+                "length = 10\n[[machine]]\n[[machine]]\nname = 'b'\ncount = 200000\n".to_owned(),
+                "there are 200001 machines: at most 100000 can be played",
+                "200000",
+            ),
+            (
+                "length = 10\n[[job]]\ncount = 4\n[[job]]\ncount = 4000000000\n".to_owned(),
+                "there are 4000000004 jobs: at most 50000000 can be played",
+                "4000000000",
+            ),
+            (
+                "length = 10\n[[queue]]\nretry = 5\n".to_owned(),
+                "'queue' is a list: expected one table",
+                "queue",
+            ),
+        ] {
+            let (told, _, at) = said(&text);
+            assert!(told.contains(message), "{text}: {told}");
+            assert_eq!(at, place, "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_time_is_told_where_it_stands() {
+        let start = "start = 2026-11-02 08:00:00\nlength = '1h'\n";
+        let hook = "[[hook]]\ntype = 'FETCH_WORK'\nhangs = true\n";
+        for (text, message, place) in [
+            (
+                format!("{start}[[event]]\nat = '2h'\nidle = 0\n"),
+                "'at' is 2h after the start: it ends after 1h",
+                "'2h'",
+            ),
+            (
+                format!("{start}[[event]]\nat = 2026-11-01\nidle = 0\n"),
+                "'at' is before the start",
+                "2026-11-01",
+            ),
+            (format!("{start}{hook}from = '30m'\nto = '20m'\n"), "'to' is not after 'from'", "'20m'"),
+        ] {
+            let scenario = Scenario::read(&text).unwrap();
+            let error = scenario.refuse_other_times(&|_| 0).expect_err(&text);
+            assert!(error.message.contains(message), "{text}: {error}");
+            assert_eq!(&text[error.span], place, "{text}");
+        }
+        let text = format!("{start}{hook}to = '20m'\n[[event]]\nat = '1h'\nidle = 0\n");
+        assert_eq!(Scenario::read(&text).unwrap().refuse_other_times(&|_| 0), Ok(()));
+    }
+
+    #[test]
+    fn a_key_that_is_missing_is_told_with_its_table() {
+        assert_eq!(said("[[job]]\n").0, "the key 'length' is missing");
+        assert_eq!(said("length = 10\n[[event]]\nidle = 0\n").0, "the key 'at' is missing in [[event]]");
+    }
+}

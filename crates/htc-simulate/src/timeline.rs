@@ -1,0 +1,152 @@
+//! What the rows of a picture show: which states each slot has been in, and when jobs had to leave or were refused.
+
+use htc_slot::{Activity, State};
+
+/// Columns of a timeline: as many steps of time are told apart.
+pub const COLUMNS: usize = 1200;
+/// Rows are stays with their exact ends up to so many in all; then they are columns.
+const MOST_STAYS: usize = 60_000;
+/// More marks than this cannot be seen in one row.
+const MOST_MARKS: usize = 2000;
+
+/// What is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A job had to leave.
+    Preempted,
+    /// A job was refused, or an answer was none.
+    Refused,
+}
+
+/// The number of a pair of state and activity, for tables.
+pub fn number((state, activity): (State, Activity)) -> usize {
+    let state = State::ALL.into_iter().position(|it| it == state).unwrap_or(0);
+    let activity = Activity::ALL.into_iter().position(|it| it == activity).unwrap_or(0);
+    state * Activity::ALL.len() + activity
+}
+
+/// The pair with that number.
+pub fn pair(number: usize) -> (State, Activity) {
+    let (state, activity) = (number / Activity::ALL.len(), number % Activity::ALL.len());
+    (
+        State::ALL.get(state).copied().unwrap_or(State::Owner),
+        Activity::ALL.get(activity).copied().unwrap_or(Activity::Idle),
+    )
+}
+
+/// One slot over time.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Stays in order: number of the pair, from, to, in microseconds since the start.
+    pub stays: Vec<(u8, u64, u64)>,
+    /// Seconds in each column, by the number of the pair; sparse.
+    pub columns: Vec<(u16, u8, f32)>,
+    /// Marks, in microseconds since the start.
+    pub marks: Vec<(u64, Mark)>,
+}
+
+/// All slots over time.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// In microseconds.
+    pub length: u64,
+    /// The rows.
+    pub rows: Vec<Row>,
+    stays: usize,
+    /// Whether stays have become columns.
+    pub is_coarse: bool,
+}
+
+impl Timeline {
+    /// An empty one of that length in microseconds.
+    pub fn new(length: u64) -> Self {
+        Timeline { length: length.max(1), rows: Vec::new(), stays: 0, is_coarse: false }
+    }
+
+    fn row(&mut self, row: u32) -> &mut Row {
+        let row = row as usize;
+        if self.rows.len() <= row {
+            self.rows.resize_with(row + 1, Row::default);
+        }
+        &mut self.rows[row]
+    }
+
+    /// A slot was in a state.
+    pub fn stay(&mut self, row: u32, pair: (State, Activity), from: u64, to: u64) {
+        if to <= from {
+            return;
+        }
+        let number = u8::try_from(number(pair)).unwrap_or(0);
+        let length = self.length;
+        if self.is_coarse {
+            add(self.row(row), length, (number, from, to));
+            return;
+        }
+        self.row(row).stays.push((number, from, to));
+        self.stays += 1;
+        if self.stays > MOST_STAYS {
+            self.is_coarse = true;
+            for row in &mut self.rows {
+                for stay in std::mem::take(&mut row.stays) {
+                    add(row, length, stay);
+                }
+            }
+        }
+    }
+
+    /// Something happened to a slot.
+    pub fn mark(&mut self, row: u32, at: u64, mark: Mark) {
+        let marks = &mut self.row(row).marks;
+        if marks.len() < MOST_MARKS {
+            marks.push((at, mark));
+        }
+    }
+}
+
+/// Shares a stay out among the columns that it touches.
+fn add(row: &mut Row, length: u64, (number, from, to): (u8, u64, u64)) {
+    let width = length as f64 / COLUMNS as f64;
+    let first = (from as f64 / width) as usize;
+    let last = ((to as f64 / width) as usize).min(COLUMNS - 1);
+    for column in first..=last {
+        let (begins, ends) = (column as f64 * width, (column + 1) as f64 * width);
+        let part = (to as f64).min(ends) - (from as f64).max(begins);
+        if part <= 0.0 {
+            continue;
+        }
+        let column = u16::try_from(column).unwrap_or(0);
+        let seconds = (part / 1e6) as f32;
+        // The last few entries are those of the same column.
+        let known = row
+            .columns
+            .iter_mut()
+            .rev()
+            .take_while(|(it, ..)| *it == column)
+            .find(|(_, it, _)| *it == number);
+        match known {
+            Some((.., sum)) => *sum += seconds,
+            None => row.columns.push((column, number, seconds)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_neither_lost_nor_made_when_stays_become_columns() {
+        let mut timeline = Timeline::new(7_000_000_000);
+        let mut at = 0;
+        for turn in 0..70_000u64 {
+            let pair =
+                if turn % 2 == 0 { (State::Claimed, Activity::Busy) } else { (State::Owner, Activity::Idle) };
+            timeline.stay(0, pair, at, at + 100_000);
+            at += 100_000;
+        }
+        assert!(timeline.is_coarse);
+        let sum: f32 = timeline.rows[0].columns.iter().map(|(.., seconds)| seconds).sum();
+        assert!((sum - 7000.0).abs() < 1.0, "{sum}");
+        assert!((0..56).all(|it| number(pair(it)) == it));
+    }
+}

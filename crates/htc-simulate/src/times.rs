@@ -1,0 +1,413 @@
+//! Times as people write them: `90`, `10m`, `1h30m`, `2d`; `08:30`, `Tue 08:30`, `2026-11-03`, `2026-11-03 08:30`.
+
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+use htc_base::text::calendar::{Civil, DAY};
+
+/// A hundred years, the longest time there is.
+pub const LONGEST: f64 = 3_155_760_000.0;
+/// The last second that a date may name.
+const LAST: i64 = 100_000_000_000;
+
+const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// Seconds of a length of time: a number of seconds, or numbers with s, m, h, d or w.
+///
+/// # Errors
+/// What was expected.
+pub fn span(text: &str) -> Result<f64, String> {
+    let fail = || {
+        format!(
+            "'{text}' is no time: expected seconds from 0 to {LONGEST}, which are a hundred years, or a time such as 90, \
+             10m, 1h30m, 2d"
+        )
+    };
+    let mut rest = text.trim();
+    let mut seconds = 0.0;
+    if rest.is_empty() {
+        return Err(fail());
+    }
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+        let number: f64 = rest[..end].parse().map_err(|_| fail())?;
+        rest = &rest[end..];
+        let word = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let unit = match rest[..word].to_ascii_lowercase().as_str() {
+            "" if rest.is_empty() => 1.0,
+            "s" | "sec" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            "w" => 604_800.0,
+            _ => return Err(fail()),
+        };
+        seconds += number * unit;
+        rest = rest[word..].trim_start();
+    }
+    if (0.0..=LONGEST).contains(&seconds) { Ok(seconds) } else { Err(fail()) }
+}
+
+/// Seconds as people write them: `45s`, `2m30s`, `3h05m`, `2d04h`.
+pub fn written(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..60 if seconds < 10.0 && seconds.fract() > 0.001 => format!("{seconds:.2}s"),
+        0..60 => format!("{whole}s"),
+        60..3600 if whole.is_multiple_of(60) => format!("{}m", whole / 60),
+        60..3600 => format!("{}m{:02}s", whole / 60, whole % 60),
+        3600..86_400 if whole % 3600 < 60 => format!("{}h", whole / 3600),
+        3600..86_400 => format!("{}h{:02}m", whole / 3600, whole % 3600 / 60),
+        _ if whole % 86_400 < 3600 => format!("{}d", whole / 86_400),
+        _ => format!("{}d{:02}h", whole / 86_400, whole % 86_400 / 3600),
+    }
+}
+
+/// A length of time in a scenario, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Span(pub f64);
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("seconds or a time such as 90, \"10m\", \"1h30m\", \"2d\"")
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
+                span(text).map(Span).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// A point of time in a scenario, known once its start is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Moment {
+    /// So many seconds after the start.
+    After(f64),
+    /// The first time of day, at or after the start, on a weekday if one is named (0 is Sunday); seconds of the day.
+    Clock {
+        /// Only on this day of the week.
+        weekday: Option<u8>,
+        /// Seconds of the day.
+        second: i64,
+    },
+    /// A date and time of day by the local clock.
+    Date(Civil),
+    /// Seconds since the epoch.
+    Epoch(i64),
+}
+
+impl Default for Moment {
+    fn default() -> Self {
+        Moment::After(0.0)
+    }
+}
+
+impl Moment {
+    /// Reads a length of time, a time of day, a weekday, a date, or `@` and seconds since the epoch.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Moment, String> {
+        let text = text.trim();
+        let fail = |_| {
+            format!(
+                "'{text}' is no point of time: expected seconds from 0 to {LONGEST} after the start or a time such as 90, 10m, \
+                 2d; a time of day such as 08:30, Tue 08:30; or a date such as 2026-11-03, 2026-11-03 08:30"
+            )
+        };
+        if let Some(number) = text.strip_prefix('@') {
+            let epoch: i64 = number.parse().map_err(|_| fail(String::new()))?;
+            return epoch_checked(epoch).map(Moment::Epoch);
+        }
+        if text.is_empty() || text.starts_with(['-', '+']) {
+            return Err(fail(String::new()));
+        }
+        if let Some((date, time)) = date_and_time(text) {
+            return match (civil_date(date), time.map_or(Some(0), second_of_day)) {
+                (Some(day), Some(second)) => Ok(Moment::Date(with_second(day, second))),
+                _ => Err(fail(String::new())),
+            };
+        }
+        let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        if let Some(weekday) = weekday(first) {
+            let second = if rest.trim().is_empty() { Some(0) } else { second_of_day(rest.trim()) };
+            let second = second.ok_or_else(|| fail(String::new()))?;
+            return Ok(Moment::Clock { weekday: Some(weekday), second });
+        }
+        if text.contains(':') {
+            let second = second_of_day(text).ok_or_else(|| fail(String::new()))?;
+            return Ok(Moment::Clock { weekday: None, second });
+        }
+        span(text).map(Moment::After).map_err(fail)
+    }
+
+    /// Seconds since the epoch, for a scenario that begins at `start`; `offset` says how far local time is ahead then.
+    pub fn epoch(self, start: i64, offset: impl Fn(i64) -> i64) -> f64 {
+        match self {
+            Moment::After(seconds) => start as f64 + seconds,
+            Moment::Epoch(epoch) => epoch as f64,
+            Moment::Date(civil) => from_local(civil.seconds(), offset)[0] as f64,
+            Moment::Clock { weekday, second } => {
+                let local = start + offset(start);
+                // Where clocks were put back today, yesterday's date may have begun again.
+                let midnight = local - local.rem_euclid(DAY) - DAY;
+                let on_day = |day: i64| {
+                    let at = midnight + day * DAY;
+                    let of_week = (at.div_euclid(DAY) + 4).rem_euclid(7);
+                    let is_meant = weekday.is_none_or(|wanted| i64::from(wanted) == of_week);
+                    is_meant.then(|| from_local(at + second, &offset)).into_iter().flatten()
+                };
+                let first = (0..10).flat_map(on_day).find(|epoch| *epoch >= start);
+                first.unwrap_or(start) as f64
+            }
+        }
+    }
+}
+
+/// Seconds since the epoch of a local time, the earlier first: there are two where clocks are put back. A time that clocks skip is
+/// as long after the last that they show.
+fn from_local(local: i64, offset: impl Fn(i64) -> i64) -> [i64; 2] {
+    let (before, after) = (offset(local - DAY), offset(local + DAY));
+    let is_so = |ahead: &i64| offset(local - ahead) == *ahead;
+    let mut known = [before, after].into_iter().filter(is_so).map(|ahead| local - ahead);
+    let first = known.next().unwrap_or(local - before);
+    let second = known.next().unwrap_or(first);
+    [first.min(second), first.max(second)]
+}
+
+fn with_second(day: Civil, second: i64) -> Civil {
+    Civil { hour: second / 3600, minute: second / 60 % 60, second: second % 60, ..day }
+}
+
+/// A date, and the time of day behind it where there is one.
+fn date_and_time(text: &str) -> Option<(&str, Option<&str>)> {
+    let is_date = text.len() >= 10 && text.is_char_boundary(10) && text.as_bytes()[4] == b'-';
+    if !is_date {
+        return None;
+    }
+    let (date, rest) = text.split_at(10);
+    let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest).trim();
+    Some((date, (!rest.is_empty()).then_some(rest)))
+}
+
+fn civil_date(text: &str) -> Option<Civil> {
+    let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let civil = Civil { year, month, day, ..Civil::default() };
+    // A day that the month does not have would be one of the next.
+    let is_real = parts.next().is_none() && Civil::at(civil.seconds(), 0) == civil;
+    (is_real && (1970..=5000).contains(&year)).then_some(civil)
+}
+
+/// Seconds of `08:30` or `08:30:15`; `24:00` is the end of the day.
+fn second_of_day(text: &str) -> Option<i64> {
+    let parts: Vec<i64> =
+        text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect::<Option<_>>()?;
+    let seconds = match parts.as_slice() {
+        [hours, minutes] if *minutes < 60 => hours * 3600 + minutes * 60,
+        [hours, minutes, seconds] if *minutes < 60 && *seconds < 60 => hours * 3600 + minutes * 60 + seconds,
+        _ => return None,
+    };
+    (0..=DAY).contains(&seconds).then_some(seconds)
+}
+
+/// The number of a weekday from Sunday, 0; English names, or their first three letters.
+pub fn weekday(text: &str) -> Option<u8> {
+    let lower = text.to_ascii_lowercase();
+    let at = WEEKDAYS.iter().position(|name| lower.starts_with(name))?;
+    let full = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"][at];
+    full.starts_with(&lower).then(|| u8::try_from(at).unwrap_or(0))
+}
+
+fn epoch_checked(seconds: i64) -> Result<i64, String> {
+    match (0..=LAST).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err(format!("expected seconds since 1970, up to {LAST}")),
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::Integer(seconds) => Moment::parse(&seconds.to_string()),
+            toml::Value::Float(seconds) => Moment::parse(&seconds.to_string()),
+            toml::Value::String(text) => Moment::parse(&text),
+            toml::Value::Datetime(date) => of_datetime(&date),
+            _ => Err("expected a point of time such as 90, \"10m\", \"08:30\", 2026-11-03".to_owned()),
+        }
+        .map_err(de::Error::custom)
+    }
+}
+
+/// A date as TOML itself knows it.
+fn of_datetime(date: &toml::value::Datetime) -> Result<Moment, String> {
+    if let Some(toml::value::Offset::Custom { minutes }) = date.offset {
+        let text = toml::value::Datetime { offset: None, ..*date }.to_string();
+        let Moment::Date(civil) = Moment::parse(&text)? else { return Err("expected a date".into()) };
+        return epoch_checked(civil.seconds() - i64::from(minutes) * 60).map(Moment::Epoch);
+    }
+    let text = toml::value::Datetime { offset: None, ..*date }.to_string();
+    match (Moment::parse(&text)?, date.offset) {
+        (Moment::Date(civil), Some(toml::value::Offset::Z)) => {
+            epoch_checked(civil.seconds()).map(Moment::Epoch)
+        }
+        (moment, _) => Ok(moment),
+    }
+}
+
+/// When a scenario begins: a date, or seconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start(pub Moment);
+
+impl Start {
+    /// Seconds since the epoch.
+    pub fn epoch(self, offset: impl Fn(i64) -> i64) -> i64 {
+        self.0.epoch(0, offset) as i64
+    }
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let moment = match toml::Value::deserialize(deserializer)? {
+            toml::Value::Integer(seconds) => epoch_checked(seconds).map(Moment::Epoch),
+            toml::Value::String(text) => Moment::parse(&text),
+            toml::Value::Datetime(date) => of_datetime(&date),
+            _ => Err("expected a date such as 2026-11-02 08:00, or seconds since 1970".to_owned()),
+        }
+        .map_err(de::Error::custom)?;
+        match moment {
+            Moment::Epoch(_) | Moment::Date(_) => Ok(Start(moment)),
+            Moment::After(_) | Moment::Clock { .. } => {
+                Err(de::Error::custom("the start is a date such as 2026-11-02 08:00, or seconds since 1970"))
+            }
+        }
+    }
+}
+
+/// A part of the day, such as `08:00-18:00`; one that ends before it begins goes over midnight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hours {
+    /// Its first second of the day.
+    pub from: i64,
+    /// The second after its last.
+    pub to: i64,
+}
+
+impl<'de> Deserialize<'de> for Hours {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let hours = text.split_once('-').and_then(|(from, to)| {
+            Some(Hours { from: second_of_day(from.trim())?, to: second_of_day(to.trim())? })
+        });
+        match hours {
+            Some(Hours { from, to }) if from == to => Err(de::Error::custom(format!(
+                "'{text}' is no part of a day: it ends as it begins; the whole day is 00:00-24:00"
+            ))),
+            Some(hours) => Ok(hours),
+            None => Err(de::Error::custom(format!("'{text}': expected hours such as 08:00-18:00"))),
+        }
+    }
+}
+
+/// Days of the week, such as `Mon-Fri` or `Sat,Sun`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Days(pub [bool; 7]);
+
+impl Days {
+    /// All of them.
+    pub const ALL: Days = Days([true; 7]);
+}
+
+impl<'de> Deserialize<'de> for Days {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut days = [false; 7];
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (Some(first), Some(last)) = (weekday(first.trim()), weekday(last.trim())) else {
+                return Err(de::Error::custom(format!("'{text}': expected days such as Mon-Fri or Sat,Sun")));
+            };
+            let mut day = first;
+            loop {
+                days[usize::from(day)] = true;
+                if day == last {
+                    break;
+                }
+                day = (day + 1) % 7;
+            }
+        }
+        Ok(Days(days))
+    }
+}
+
+/// Seconds in microseconds.
+pub(super) fn micros(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e6).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read_as_people_write_them() {
+        for (text, seconds) in [
+            ("90", 90.0),
+            ("10m", 600.0),
+            ("1h30m", 5400.0),
+            ("2d", 172_800.0),
+            ("0.5h", 1800.0),
+            ("1w 2d", 777_600.0),
+        ] {
+            assert_eq!(span(text), Ok(seconds), "{text}");
+        }
+        for text in ["", "m", "10x", "-1", "nan", "inf", "1e300", "99999d", "10m5"] {
+            assert!(text == "10m5" || span(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            [written(45.0), written(150.0), written(7200.0), written(187_200.0)],
+            ["45s", "2m30s", "2h", "2d04h"]
+        );
+    }
+
+    #[test]
+    fn points_of_time_are_counted_from_the_start() {
+        // 2026-11-02 is a Monday.
+        let start = Moment::parse("2026-11-02 08:00").unwrap().epoch(0, |_| 3600) as i64;
+        assert_eq!(Civil::at(start, 3600).hour, 8);
+        let at = |text: &str| (Moment::parse(text).unwrap().epoch(start, |_| 3600) as i64) - start;
+        assert_eq!(at("08:30"), 1800);
+        assert_eq!(at("07:30"), 86_400 - 1800);
+        assert_eq!(at("Tue 08:30"), 86_400 + 1800);
+        assert_eq!(at("Monday"), 7 * 86_400 - 8 * 3600);
+        assert_eq!(at("10m"), 600);
+        assert_eq!(at("2026-11-03"), 16 * 3600);
+        // Clocks go from 03:00 back to 02:00 an hour after midnight UTC, and forward half a year before.
+        let turn = Moment::parse("2026-10-25").unwrap().epoch(0, |_| 0) as i64 + 3600;
+        let zone = |epoch: i64| if epoch < turn && epoch >= turn - 180 * DAY { 7200 } else { 3600 };
+        let local = |text: &str, start: i64| Moment::parse(text).unwrap().epoch(start, zone) as i64 - turn;
+        assert_eq!(local("02:30", turn - 7200), -1800);
+        assert_eq!(local("02:30", turn - 1800), -1800);
+        assert_eq!(local("02:30", turn - 1799), 1800);
+        assert_eq!(local("03:00", turn - 1799), 3600);
+        assert_eq!(local("2026-10-25 02:30", 0), -1800);
+        // 02:00 to 03:00 is skipped then.
+        let skipped = turn - 180 * DAY;
+        assert_eq!(local("2026-04-28 02:30", 0), skipped + 1800 - turn);
+        for text in ["2026-02-30", "25:00", "8:61", "Foo 08:30", "2026-11-03 8h", "-5"] {
+            assert!(Moment::parse(text).is_err(), "{text}");
+        }
+    }
+}

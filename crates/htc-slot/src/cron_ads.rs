@@ -1,0 +1,510 @@
+//! What cron jobs have published, and what becomes of it in the slots' ads.
+//!
+//! Reference: `startd_cron_job.cpp` (Publish), `startd_named_classad.cpp` (Aggregate, AggregateFrom, reset_monitor,
+//! unset_monitor), `startd_named_classad_list.cpp` (Publish), `Resource.cpp` (process_update_ad); recorded in s29, p82, p83.
+
+use bstr::{BString, ByteSlice};
+
+use super::cron_merge::{merge, merges_into};
+use htc_base::quirks::Quirks;
+use htc_base::time::Now;
+use htc_base::world::World;
+use htc_classad::format::long;
+use htc_classad::{ClassAd, Context, Expr, Value};
+use htc_hook::cron_job::{AutoPublish, CronJob, Metric};
+use htc_hook::cron_output::Block;
+use htc_hook::reply::BadLine;
+
+const RESET: &str = "ResetStartOfJob";
+
+/// One ad of a job, in the order of registration: each job has one of its own name from the beginning, and one for each tag.
+#[derive(Clone, Debug)]
+struct Named {
+    name: BString,
+    job: BString,
+    ad: Option<ClassAd>,
+}
+
+/// What a job is to its ads.
+#[derive(Clone, Debug)]
+struct Owner {
+    name: BString,
+    slots: Vec<i64>,
+    metrics: Vec<Metric>,
+}
+
+/// What a block has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// `<JOB>` or `<JOB>.<tag>`.
+    pub name: BString,
+    /// How many attributes it has; `None`: no line was good, so that nothing is published.
+    pub attributes: Option<usize>,
+    /// Lines that are no attributes; the others count.
+    pub bad: Vec<BadLine>,
+    /// Whether the collector is told at once. Policy sees the values at once in any case.
+    pub update: bool,
+    /// What `update` behind the dash says.
+    pub asked: Option<bool>,
+    /// Words behind the dash that mean nothing.
+    pub ignored: Vec<BString>,
+}
+
+/// What one ad does to one slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged<'a> {
+    /// The ad.
+    pub name: &'a BString,
+    /// Whether it is for the slot.
+    pub merges: bool,
+    /// The rule that decided: SLOTS, an attribute, or that there is none.
+    pub rule: &'static str,
+}
+
+/// The ads of all cron jobs of a startd.
+#[derive(Clone, Debug)]
+pub struct CronAds {
+    owners: Vec<Owner>,
+    ads: Vec<Named>,
+    quirks: Quirks,
+}
+
+impl CronAds {
+    /// Whether nothing was published.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ads.is_empty()
+    }
+
+    /// All that is published, in whichever slot, as one ad.
+    pub fn all(&self) -> ClassAd {
+        let mut all = ClassAd::new();
+        for (_, ad, owner) in self.published() {
+            match owner.metrics.is_empty() {
+                true => merge(ad, &mut all),
+                false => aggregate(&mut all, ad, &owner.metrics),
+            }
+        }
+        all
+    }
+
+    /// None.
+    pub fn new(quirks: Quirks) -> Self {
+        CronAds { owners: Vec::new(), ads: Vec::new(), quirks }
+    }
+
+    /// Takes on the jobs as (re)configured. Those that are new get their ad, in the order of the list; SLOTS and METRICS of
+    /// the others count from now on.
+    pub fn configure<'a>(&mut self, jobs: impl IntoIterator<Item = &'a CronJob>) {
+        for job in jobs {
+            let owner =
+                Owner { name: job.name.clone(), slots: job.slots.clone(), metrics: job.metrics.clone() };
+            match self.owners.iter_mut().find(|known| known.name == owner.name) {
+                Some(known) => *known = owner,
+                None => {
+                    self.ads.push(Named { name: owner.name.clone(), job: owner.name.clone(), ad: None });
+                    self.owners.push(owner);
+                }
+            }
+        }
+    }
+
+    /// A job is gone, and its ads with it.
+    pub fn drop_job(&mut self, name: &[u8]) {
+        self.ads.retain(|named| named.job != name);
+        self.owners.retain(|owner| owner.name != name);
+    }
+
+    /// Takes a block in that a job has printed.
+    pub fn publish(
+        &mut self,
+        job: &CronJob,
+        block: &Block,
+        auto_publish: AutoPublish,
+        now: Now,
+        world: &dyn World,
+    ) -> Published {
+        let (ad, bad) = block.ad(&job.prefix, now);
+        let Some(ad) = ad else {
+            return Published { name: job.name.clone(), bad, ..Published::default() };
+        };
+        let address = block.address(&ad, world);
+        let name = match &address.tag {
+            Some(tag) => BString::from(format!("{}.{tag}", job.name)),
+            None => job.name.clone(),
+        };
+        let attributes = Some(ad.len());
+        let at = match self.ads.iter().position(|named| named.name == name) {
+            Some(at) => at,
+            None => {
+                self.ads.push(Named { name: name.clone(), job: job.name.clone(), ad: None });
+                self.ads.len() - 1
+            }
+        };
+        let old = self.ads[at].ad.as_ref();
+        let update = match (address.update, auto_publish) {
+            (Some(asked), _) => asked,
+            (None, AutoPublish::Never) => false,
+            (None, AutoPublish::Always) => true,
+            (None, AutoPublish::IfChanged) => {
+                let mut stamp = job.prefix.clone();
+                stamp.extend_from_slice(b"LastUpdate");
+                old.is_none_or(|old| differs(old, &ad, &stamp))
+            }
+        };
+        let metrics = &job.metrics;
+        self.ads[at].ad = Some(match (metrics.is_empty(), self.ads[at].ad.take()) {
+            (false, Some(mut before)) => {
+                sampled(&mut before, &ad, metrics);
+                before
+            }
+            // The first sample of a monitor stands as it is.
+            _ => ad,
+        });
+        Published { name, attributes, bad, update, asked: address.update, ignored: address.ignored }
+    }
+
+    /// The same for a job of the schedd: whatever stands behind a dash, each block takes the place of the one before.
+    pub fn publish_untagged(&mut self, job: &CronJob, block: &Block, now: Now) -> Published {
+        let (ad, bad) = block.ad(&job.prefix, now);
+        let attributes = ad.as_ref().map(ClassAd::len);
+        if let (Some(ad), Some(named)) = (ad, self.ads.iter_mut().find(|named| named.name == job.name)) {
+            named.ad = Some(ad);
+        }
+        Published { name: job.name.clone(), attributes, bad, ..Published::default() }
+    }
+
+    /// Merges all ads into the schedd's, in the order of their names.
+    pub fn merge_into_schedd(&self, schedd: &mut ClassAd) -> Vec<Merged<'_>> {
+        let mut published: Vec<_> = self.published().collect();
+        published.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+        published
+            .into_iter()
+            .map(|(named, ad, _)| {
+                schedd.update(ad);
+                Merged { name: &named.name, merges: true, rule: "the schedd's only ad" }
+            })
+            .collect()
+    }
+
+    /// Merges all ads into a slot's, resource monitors last, and says what was done with each.
+    pub fn merge_into(&self, slot: &mut ClassAd, world: &dyn World) -> Vec<Merged<'_>> {
+        let mut told = Vec::new();
+        let mut accumulator = ClassAd::new();
+        for monitors in [false, true] {
+            for (named, ad, owner) in self.published() {
+                if owner.metrics.is_empty() == monitors {
+                    continue;
+                }
+                let (merges, rule) = merges_into(ad, &owner.slots, slot, world, self.quirks);
+                told.push(Merged { name: &named.name, merges, rule });
+                match (merges, monitors) {
+                    (true, false) => merge(ad, slot),
+                    (true, true) => aggregate(&mut accumulator, ad, &owner.metrics),
+                    _ => {}
+                }
+            }
+        }
+        merge(&accumulator, slot);
+        told
+    }
+
+    /// A job begins in the slot: its part of what monitors measure is counted from the next sample on.
+    pub fn job_begins(&mut self, slot: &ClassAd, world: &dyn World) {
+        self.for_monitors(slot, world, |ad, metrics| {
+            let mut changed = ClassAd::new();
+            for metric in metrics {
+                let name = metric.attribute();
+                let Some(value) = number(ad, &name) else { continue };
+                if metric.is_sum {
+                    changed.set(format!("StartOfJob{name}"), value);
+                    changed.set(RESET, true);
+                } else {
+                    changed.insert(format!("{}Usage", metric.resource), Expr::literal(Value::Undefined));
+                }
+            }
+            ad.update(&changed);
+        });
+    }
+
+    /// The job in the slot is over: what was its own goes.
+    pub fn job_ends(&mut self, slot: &ClassAd, world: &dyn World) {
+        self.for_monitors(slot, world, |ad, metrics| {
+            for metric in metrics {
+                let name = metric.attribute();
+                if number(ad, &name).is_none() {
+                    continue;
+                }
+                let usage = format!("{}Usage", metric.resource);
+                for gone in [
+                    format!("StartOfJob{name}"),
+                    format!("FirstUpdate{name}"),
+                    format!("LastUpdate{name}"),
+                    format!("LastUpdate{usage}"),
+                    usage,
+                ] {
+                    ad.remove(&gone);
+                }
+            }
+        });
+    }
+
+    fn published(&self) -> impl Iterator<Item = (&Named, &ClassAd, &Owner)> {
+        self.ads.iter().filter_map(|named| {
+            let owner = self.owners.iter().find(|owner| owner.name == named.job)?;
+            Some((named, named.ad.as_ref()?, owner))
+        })
+    }
+
+    fn for_monitors(&mut self, slot: &ClassAd, world: &dyn World, change: impl Fn(&mut ClassAd, &[Metric])) {
+        for named in &mut self.ads {
+            let Some(owner) = self.owners.iter().find(|owner| owner.name == named.job) else { continue };
+            let Some(ad) = named.ad.as_mut().filter(|_| !owner.metrics.is_empty()) else { continue };
+            if merges_into(ad, &owner.slots, slot, world, self.quirks).0 {
+                change(ad, &owner.metrics);
+            }
+        }
+    }
+}
+
+/// Whether anything but `stamp` differs.
+fn differs(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
+    let without = |ad: &ClassAd| {
+        let mut ad = ad.clone();
+        ad.remove(stamp);
+        ad
+    };
+    long::print(&without(old)) != long::print(&without(new))
+}
+
+/// The number that an attribute is by itself; expressions over other attributes are none.
+fn number(ad: &ClassAd, name: &[u8]) -> Option<f64> {
+    match ad.literal(name)? {
+        Value::Int(value) => Some(value as f64),
+        Value::Real(value) => Some(value),
+        Value::Bool(value) => Some(f64::from(u8::from(value))),
+        _ => None,
+    }
+}
+
+fn copied(to: &mut ClassAd, name: &str, from: &ClassAd, source: &str) {
+    match from.get(source) {
+        Some(value) => to.insert(name, value),
+        None => drop(to.remove(name)),
+    }
+}
+
+/// Takes a new sample of a monitor into its ad (`AggregateFrom`).
+fn sampled(ad: &mut ClassAd, sample: &ClassAd, metrics: &[Metric]) {
+    if ad.literal(RESET) == Some(Value::Bool(true)) {
+        ad.remove(RESET);
+        // The job is charged for whole intervals only: it begins with the last sample before this one.
+        let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+        for name in names {
+            let Some(uptime) = name.strip_prefix(b"StartOfJob") else { continue };
+            if Metric::of_attribute(uptime).is_some_and(|metric| metric.is_sum) {
+                let (name, uptime) = (name.to_str_lossy(), uptime.to_str_lossy());
+                let before = ad.clone();
+                copied(ad, &name, &before, &uptime);
+                copied(ad, &format!("FirstUpdate{uptime}"), &before, "LastUpdate");
+            }
+        }
+    }
+    for metric in metrics.iter().filter(|metric| !metric.is_sum) {
+        let Some(value) = number(sample, &metric.attribute()) else { continue };
+        let usage = format!("{}Usage", metric.resource);
+        let peak = number(ad, usage.as_bytes()).map_or(value, |peak| peak.max(value));
+        ad.set(usage.as_str(), peak);
+        copied(ad, &format!("LastUpdate{usage}"), sample, "LastUpdate");
+    }
+    aggregate(ad, sample, metrics);
+}
+
+/// Puts a monitor's ad together with others (`Aggregate`).
+fn aggregate(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
+    for (name, value) in from.sorted() {
+        let Some(metric) = metrics.iter().find(|metric| metric.attribute() == name) else {
+            let skipped = name.starts_with(b"StartOfJob") || name == RESET || name == "SlotMergeConstraint";
+            if !skipped {
+                to.insert(name, value);
+            }
+            continue;
+        };
+        let put = |old: f64, new: f64| if metric.is_sum { old + new } else { old.max(new) };
+        let Some(new) = number(from, name) else { continue };
+        to.set(name, number(to, name).map_or(new, |old| put(old, new)));
+        let name = name.to_str_lossy().into_owned();
+        let own = match metric.is_sum {
+            true => format!("StartOfJob{name}"),
+            false => format!("{}Usage", metric.resource),
+        };
+        if !to.contains(&own) {
+            copied(to, &own, from, &own);
+        } else if let (Some(old), Some(new)) = (number(to, own.as_bytes()), number(from, own.as_bytes())) {
+            to.set(own.as_str(), put(old, new));
+        }
+        copied(to, &format!("LastUpdate{name}"), from, "LastUpdate");
+        if metric.is_sum {
+            let average = format!("({name} - StartOfJob{name})/(LastUpdate{name} - FirstUpdate{name})");
+            if let Ok(average) = Expr::parse(average.as_bytes()) {
+                to.insert(format!("{name}AverageUsage"), average);
+            }
+        }
+    }
+}
+
+/// What the slot's ad says of monitored resources when it is sent (`process_update_ad`): what policy reasons with becomes
+/// averages and peaks. `running` is how long the startd has run, in seconds; `keeps_seconds` is ADVERTISE_CMR_UPTIME_SECONDS.
+pub fn advertised(ad: &mut ClassAd, running: i64, keeps_seconds: bool, world: &dyn World) {
+    let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+    let mut gone: Vec<BString> = Vec::new();
+    for name in names {
+        if let Some(metric) = Metric::of_attribute(&name) {
+            if !metric.is_sum {
+                let before = ad.clone();
+                copied(ad, &format!("Device{}PeakUsage", metric.resource), &before, &name.to_str_lossy());
+                gone.push(name);
+                continue;
+            }
+            if let Some(seconds) = number(ad, &name) {
+                ad.set(format!("Device{}AverageUsage", metric.resource), seconds / running as f64);
+            }
+            if !keeps_seconds {
+                gone.push(name);
+            }
+        } else if let Some(uptime) = name.strip_prefix(b"StartOfJob") {
+            let uptime = uptime.to_str_lossy();
+            let Some(metric) = Metric::of_attribute(uptime.as_bytes()) else { continue };
+            let (last, first) = (format!("LastUpdate{uptime}"), format!("FirstUpdate{uptime}"));
+            let usage = format!("({uptime} - {name})/({last} - {first})");
+            let context = Context::new(world).my(ad);
+            let value = Expr::parse(usage.as_bytes()).ok().map(|usage| context.eval(&usage));
+            let value = match value {
+                Some(Value::Int(value)) => value as f64,
+                Some(Value::Real(value)) => value,
+                _ => continue,
+            };
+            ad.set(format!("{}AverageUsage", metric.resource), value);
+            gone.extend([BString::from(uptime.as_bytes()), name.clone(), last.into(), first.into()]);
+        } else if (name != "LastUpdate" && name.starts_with(b"LastUpdate"))
+            || name.starts_with(b"FirstUpdate")
+        {
+            gone.push(name);
+        }
+    }
+    for name in gone {
+        ad.remove(&name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_hook::cron_output::CronOutput;
+    use htc_os::RealWorld;
+
+    fn job(name: &str, metrics: &[(bool, &str)]) -> CronJob {
+        let mut job = CronJob::new(name.as_bytes(), b"/x");
+        job.metrics =
+            metrics.iter().map(|&(is_sum, resource)| Metric { is_sum, resource: resource.into() }).collect();
+        job
+    }
+
+    fn print(ads: &mut CronAds, job: &CronJob, at: i64, text: &str) -> Vec<Published> {
+        let mut output = CronOutput::new(&job.prefix, Quirks::None);
+        let mut blocks: Vec<Block> = output.take(text.as_bytes()).into();
+        blocks.extend(output.finish());
+        let world = RealWorld::new();
+        let now = Now::at_epoch(at);
+        blocks.iter().map(|block| ads.publish(job, block, AutoPublish::IfChanged, now, &world)).collect()
+    }
+
+    fn slot(lines: &[&str]) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for line in lines {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        ad
+    }
+
+    /// The example of the manual, as recorded in p82b: the record without a name comes first, whenever it was printed.
+    #[test]
+    fn records_with_a_tag_win_over_the_one_without() {
+        let man = job("MAN", &[]);
+        let mut ads = CronAds::new(Quirks::None);
+        ads.configure([&man]);
+        let text = "Value=1\nSlotId=1\n-s1\nValue=2\nSlotId=2\n-s2\nValue=10\n-\n";
+        let told = print(&mut ads, &man, 9, text);
+        assert_eq!(
+            told.iter().map(|one| one.name.to_string()).collect::<Vec<_>>(),
+            ["MAN.s1", "MAN.s2", "MAN"]
+        );
+        for (number, value) in [(1i64, 1i64), (2, 2), (3, 10)] {
+            let mut ad = slot(&["Name = \"slot@h\""]);
+            ad.set("SlotID", number);
+            ads.merge_into(&mut ad, &RealWorld::new());
+            assert_eq!(ad.literal("Value"), Some(Value::Int(value)), "slot {number}");
+        }
+        ads.drop_job(b"MAN");
+        assert!(ads.merge_into(&mut slot(&["SlotID = 1"]), &RealWorld::new()).is_empty());
+    }
+
+    #[test]
+    fn the_collector_is_told_of_changes_and_of_what_the_job_asks_for() {
+        let one = job("ONE", &[]);
+        let mut ads = CronAds::new(Quirks::None);
+        ads.configure([&one]);
+        let updates = |ads: &mut CronAds, at, text| {
+            print(ads, &one, at, text).iter().map(|block| block.update).collect::<Vec<_>>()
+        };
+        assert_eq!(updates(&mut ads, 1, "A = 1\n"), [true]);
+        assert_eq!(updates(&mut ads, 2, "A = 1\n"), [false], "only LastUpdate differs");
+        assert_eq!(updates(&mut ads, 3, "A = 1\n-x update:false\nA = 1\n- update:true\n"), [false, true]);
+        assert_eq!(updates(&mut ads, 4, "no line\n"), [false]);
+    }
+
+    /// The monitor of p83, second by second: what its slots sent after 5 s, and 4 s after a job began in slot1_1.
+    #[test]
+    fn monitors_count_sums_and_peaks_since_the_start_and_of_the_job() {
+        let world = RealWorld::new();
+        let monitor = job("MON", &[(true, "TOKENS"), (false, "TOKENSHeat")]);
+        let mut ads = CronAds::new(Quirks::None);
+        ads.configure([&monitor]);
+        let pass = |ads: &mut CronAds, seconds: std::ops::RangeInclusive<i64>| {
+            for n in seconds {
+                let text: String = [("tokA", 3), ("tokB", 5)]
+                    .iter()
+                    .map(|(token, heat)| {
+                        format!(
+                            "SlotMergeConstraint = StringListMember(\"{token}\", AssignedTOKENS)\n\
+                             UptimeTOKENSSeconds = {}.0\nUptimeTOKENSHeatPeakUsage = {}\n- {token}\n",
+                            n * 2,
+                            n * heat
+                        )
+                    })
+                    .collect();
+                print(ads, &monitor, n, &text);
+            }
+        };
+        let partitionable = slot(&["SlotID = 1", "AssignedTOKENS = \"tokA,tokB\""]);
+        let dynamic = slot(&["SlotID = 1", "AssignedTOKENS = \"tokA\""]);
+        let sent = |ads: &CronAds, slot: &ClassAd, running| {
+            let mut ad = slot.clone();
+            ads.merge_into(&mut ad, &world);
+            advertised(&mut ad, running, false, &world);
+            let number = |name: &str| number(&ad, name.as_bytes()).unwrap_or(-1.0);
+            assert!(!ad.contains("UptimeTOKENSSeconds") && !ad.contains("FirstUpdateUptimeTOKENSSeconds"));
+            assert!(ad.contains("UptimeTOKENSSecondsAverageUsage"));
+            ["DeviceTOKENSAverageUsage", "DeviceTOKENSHeatPeakUsage", "TOKENSAverageUsage", "TOKENSHeatUsage"]
+                .map(number)
+        };
+        pass(&mut ads, 1..=5);
+        assert_eq!(sent(&ads, &partitionable, 5), [12.0, 25.0, -1.0, 25.0]);
+        pass(&mut ads, 6..=11);
+        ads.job_begins(&dynamic, &world);
+        pass(&mut ads, 12..=15);
+        assert_eq!(sent(&ads, &partitionable, 15), [32.0, 75.0, 87.0, 75.0]);
+        assert_eq!(sent(&ads, &dynamic, 15), [16.0, 45.0, 27.0, 45.0]);
+        ads.job_ends(&dynamic, &world);
+        assert_eq!(sent(&ads, &dynamic, 15), [16.0, 45.0, -1.0, -1.0]);
+    }
+}

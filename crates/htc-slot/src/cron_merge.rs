@@ -1,0 +1,90 @@
+//! Into which slots the ad of a cron job is merged, and how.
+//!
+//! Reference: `startd_named_classad.cpp` (ShouldMergeInto), `startd_named_classad_list.cpp` (Publish).
+
+use bstr::ByteSlice;
+
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::text::caseless;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context};
+
+/// Attributes that aim an ad and are never merged themselves.
+const AIM: [&str; 5] = ["Name", "SlotID", "SlotMergeConstraint", "SlotName", "SlotTypeID"];
+
+/// Whether the ad of a cron job is for a slot, and by which rule. `slots` is the job's SLOTS list; a dynamic slot counts as
+/// its parent.
+pub fn merges_into(
+    ad: &ClassAd,
+    slots: &[i64],
+    slot: &ClassAd,
+    world: &dyn World,
+    quirks: Quirks,
+) -> (bool, &'static str) {
+    let own = Context::new(world).my(ad);
+    let theirs = Context::new(world).my(slot);
+    let number = theirs.int("SlotID");
+    if !slots.is_empty() && !number.is_some_and(|number| slots.contains(&number)) {
+        return (false, "SLOTS");
+    }
+    if ad.contains("SlotMergeConstraint") {
+        let both = Context::new(world).my(ad).target(slot);
+        return (both.boolean("SlotMergeConstraint") == Some(true), "SlotMergeConstraint");
+    }
+    let name = own.string("SlotName").or_else(|| own.string("Name")).filter(|name| !name.is_empty());
+    if let (Some(wanted), Some(name)) = (name, theirs.string("Name")) {
+        let prefix = name.starts_with(&wanted);
+        if quirks.has(Quirk::CronSlotPrefixMatch) {
+            return (prefix, "SlotName");
+        }
+        // The whole name, the part before `@`, or a dynamic slot of it.
+        let rest = name.strip_prefix(wanted.as_slice()).unwrap_or_default();
+        let whole = prefix && (rest.is_empty() || rest.starts_with(b"@") || rest.starts_with(b"_"));
+        return (whole, "SlotName");
+    }
+    for rule in ["SlotTypeID", "SlotID"] {
+        if let (Some(wanted), Some(have)) = (own.int(rule), theirs.int(rule)) {
+            return (wanted == have, rule);
+        }
+    }
+    (true, "no rule")
+}
+
+/// Puts the attributes of a cron job's ad into a slot's.
+pub fn merge(ad: &ClassAd, slot: &mut ClassAd) {
+    for (name, value) in ad.sorted() {
+        if !AIM.iter().any(|aim| caseless::eq(aim.as_bytes(), name.as_bytes())) {
+            slot.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    fn ad(lines: &[&str]) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for line in lines {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        ad
+    }
+
+    #[test]
+    fn the_first_rule_that_both_sides_know_decides() {
+        let slot = ad(&["Name = \"slot10@h\"", "SlotID = 10", "SlotTypeID = 1", "Cpus = 4"]);
+        let ask = |lines: &[&str], quirks| merges_into(&ad(lines), &[], &slot, &RealWorld::new(), quirks);
+        assert_eq!(ask(&["A = 1"], Quirks::None), (true, "no rule"));
+        assert_eq!(ask(&["SlotId = 2"], Quirks::None), (false, "SlotID"));
+        assert_eq!(ask(&["SlotName = \"slot1\""], Quirks::None), (false, "SlotName"));
+        assert_eq!(ask(&["SlotName = \"slot1\""], Quirks::Reference), (true, "SlotName"));
+        assert_eq!(ask(&["SlotName = \"slot10\"", "SlotId = 3"], Quirks::None), (true, "SlotName"));
+        assert!(ask(&["SlotMergeConstraint = Cpus > 2"], Quirks::None).0);
+        assert!(!merges_into(&ad(&[]), &[1], &slot, &RealWorld::new(), Quirks::None).0);
+        let mut merged = slot.clone();
+        merge(&ad(&["SlotId = 3", "Temp = 20"]), &mut merged);
+        assert_eq!(merged.len(), slot.len() + 1);
+    }
+}

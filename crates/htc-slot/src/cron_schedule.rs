@@ -1,0 +1,521 @@
+//! When cron jobs are started, signalled and started again.
+//!
+//! The machine of one cron manager: it is given the jobs as configured, what time it is, and what became of its runs, and
+//! says what to start and whom to signal. It knows no process; runs have numbers.
+//!
+//! Reference: `cron_job.cpp`, `cron_job_mgr.cpp`, `cron_job_list.cpp`; recorded in p80, p81, p83.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use htc_base::quirks::{Decided, Quirk, Quirks};
+use htc_base::time::{Now, Tick};
+use htc_hook::cron_job::{CronJob, CronMode};
+
+const SIGHUP: i32 = 1;
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
+/// From SIGTERM to SIGKILL.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// One run of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CronRun(pub u64);
+
+/// What happens to a cron manager.
+#[derive(Clone, Debug)]
+pub enum CronEvent {
+    /// The configuration was read, for the first time or again: all jobs that are listed and usable, in order, and
+    /// MAX_JOB_LOAD.
+    Configured {
+        /// The jobs.
+        jobs: Vec<CronJob>,
+        /// The load that running jobs may make together.
+        max_load: f64,
+    },
+    /// Time has passed.
+    TimePasses,
+    /// Conditions may have changed: benchmarks ended.
+    MayStart,
+    /// All jobs that are run on demand are to run.
+    Demanded,
+    /// A run that was to start could not.
+    NotStarted(CronRun),
+    /// A run has completed a block of output.
+    Published(CronRun),
+    /// A run has ended, however. Its last block was reported before.
+    Ended(CronRun),
+    /// The daemon ends: nothing starts any more.
+    ShutDown {
+        /// SIGKILL rather than SIGTERM.
+        fast: bool,
+    },
+}
+
+/// What a cron manager wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CronAction {
+    /// Start the job of that name as this run. It counts as running from now on.
+    Start {
+        /// The job; [`CronSchedule::job`] has it.
+        name: BString,
+        /// The run.
+        run: CronRun,
+    },
+    /// Send a signal to the process of a run, not to its children.
+    Signal {
+        /// The run.
+        run: CronRun,
+        /// The signal.
+        signal: i32,
+    },
+    /// The job is gone, or begins anew in another mode: its ads go.
+    Dropped {
+        /// The job.
+        name: BString,
+    },
+    /// Something worth a line in a log.
+    Note(CronNote),
+}
+
+/// What a log tells of cron jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CronNote {
+    /// The job is due and its former run has not ended; with KILL that is ended.
+    StillRunning {
+        /// The job.
+        name: BString,
+    },
+    /// The job waits: the load would be too high, its CONDITION does not hold, or benchmarks run.
+    Waits {
+        /// The job.
+        name: BString,
+        /// Whether it is the load that does not permit it.
+        for_load: bool,
+    },
+    /// JOB_LOAD alone is above MAX_JOB_LOAD: it never starts. The reference says nothing.
+    NeverFits {
+        /// The job.
+        name: BString,
+    },
+    /// RECONFIG: no SIGHUP before the first output.
+    NoHangUpYet {
+        /// The job.
+        name: BString,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Idle,
+    Ready,
+    Running,
+    TermSent,
+    KillSent,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    due: Tick,
+    every: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    job: CronJob,
+    old_period: i64,
+    state: State,
+    run: Option<CronRun>,
+    /// Runs that RECONFIG_RERUN of the reference has lost track of.
+    lost: Vec<CronRun>,
+    runs: u64,
+    failures: u64,
+    blocks: u64,
+    last_start: Option<Tick>,
+    last_end: Option<Tick>,
+    timer: Option<Timer>,
+    kill_at: Option<Tick>,
+    /// The load it makes at present.
+    load: f64,
+    /// To be run again as soon as the present run has ended.
+    rerun: bool,
+    told_waiting: bool,
+}
+
+impl Entry {
+    fn is_alive(&self) -> bool {
+        matches!(self.state, State::Running | State::TermSent | State::KillSent)
+    }
+
+    fn has(&self, run: CronRun) -> bool {
+        self.run == Some(run) || self.lost.contains(&run)
+    }
+}
+
+/// Whether something outside permits a job to start now: its CONDITION, and that no benchmark runs.
+pub type MayStart<'a> = dyn Fn(&CronJob) -> bool + 'a;
+
+/// The cron jobs of one manager.
+#[derive(Clone, Debug)]
+pub struct CronSchedule {
+    entries: Vec<Entry>,
+    max_load: f64,
+    next_run: u64,
+    stopping: bool,
+    /// Whether a start that has failed is the last of a job that is not periodic.
+    failed_start: Decided,
+    quirks: Quirks,
+}
+
+fn seconds(period: i64) -> Duration {
+    Duration::from_secs(u64::try_from(period).unwrap_or(0))
+}
+
+impl CronSchedule {
+    /// A manager without jobs.
+    pub fn new(quirks: Quirks) -> Self {
+        let failed_start = quirks.decide(Quirk::CronFailedStartFinal);
+        CronSchedule {
+            entries: Vec::new(),
+            max_load: 0.1,
+            next_run: 0,
+            stopping: false,
+            failed_start,
+            quirks,
+        }
+    }
+
+    /// Whether a start that has failed is the last of a job that is not periodic.
+    pub fn failed_start(&self) -> Decided {
+        self.failed_start
+    }
+
+    /// Takes an event in and says what is to be done, in order.
+    pub fn step(&mut self, now: Now, event: CronEvent, may_start: &MayStart<'_>) -> Vec<CronAction> {
+        let now = now.tick();
+        let mut out = Vec::new();
+        match event {
+            CronEvent::Configured { jobs, max_load } => {
+                self.configure(now, jobs, max_load, may_start, &mut out)
+            }
+            CronEvent::TimePasses => self.time_passes(now, may_start, &mut out),
+            CronEvent::MayStart => self.schedule(now, may_start, &mut out),
+            CronEvent::Demanded => {
+                for entry in &mut self.entries {
+                    if entry.job.mode == CronMode::OnDemand && entry.state == State::Idle {
+                        entry.state = State::Ready;
+                    }
+                }
+                self.schedule(now, may_start, &mut out);
+            }
+            CronEvent::NotStarted(run) => self.not_started(now, run, may_start, &mut out),
+            CronEvent::Published(run) => {
+                if let Some(entry) = self.entries.iter_mut().find(|entry| entry.has(run)) {
+                    entry.blocks += 1;
+                }
+            }
+            CronEvent::Ended(run) => self.ended(now, run, may_start, &mut out),
+            CronEvent::ShutDown { fast } => {
+                self.stopping = true;
+                for at in 0..self.entries.len() {
+                    if self.entries[at].state == State::Ready {
+                        self.entries[at].state = State::Idle;
+                    }
+                    self.kill(at, now, fast, &mut out);
+                }
+            }
+        }
+        out
+    }
+
+    /// When time must pass on again.
+    pub fn next_wake(&self) -> Option<Tick> {
+        let timers =
+            self.entries.iter().filter(|_| !self.stopping).filter_map(|entry| Some(entry.timer?.due));
+        timers.chain(self.entries.iter().filter_map(|entry| entry.kill_at)).min()
+    }
+
+    /// The jobs, in the order of the list.
+    pub fn jobs(&self) -> impl Iterator<Item = &CronJob> {
+        self.entries.iter().map(|entry| &entry.job)
+    }
+
+    /// The job of that name.
+    pub fn job(&self, name: &[u8]) -> Option<&CronJob> {
+        self.jobs().find(|job| job.name == name)
+    }
+
+    /// The job whose run that is.
+    pub fn job_of(&self, run: CronRun) -> Option<&CronJob> {
+        self.entries.iter().find(|entry| entry.has(run)).map(|entry| &entry.job)
+    }
+
+    /// Whether the job of that run was ended by KILL, and begins anew as soon as it has.
+    pub fn begins_anew(&self, run: CronRun) -> bool {
+        let told = |entry: &&Entry| matches!(entry.state, State::TermSent | State::KillSent);
+        let entry = self.entries.iter().find(|entry| entry.run == Some(run)).filter(told);
+        !self.stopping && entry.is_some_and(|entry| entry.job.mode == CronMode::Periodic)
+    }
+
+    /// Whether any runs or waits to run.
+    pub fn is_busy(&self) -> bool {
+        self.entries.iter().any(|entry| entry.state != State::Idle)
+    }
+
+    /// The load of all that run.
+    pub fn load(&self) -> f64 {
+        self.entries.iter().map(|entry| entry.load).sum()
+    }
+
+    fn configure(
+        &mut self,
+        now: Tick,
+        jobs: Vec<CronJob>,
+        max_load: f64,
+        may_start: &MayStart<'_>,
+        out: &mut Vec<CronAction>,
+    ) {
+        self.max_load = max_load;
+        // Another mode makes another job of it.
+        let same =
+            |entry: &Entry| jobs.iter().any(|job| job.name == entry.job.name && job.mode == entry.job.mode);
+        for at in 0..self.entries.len() {
+            if !same(&self.entries[at]) {
+                self.kill(at, now, true, out);
+                out.push(CronAction::Dropped { name: self.entries[at].job.name.clone() });
+            }
+        }
+        self.entries.retain(same);
+        for job in jobs {
+            if job.load > max_load {
+                out.push(CronAction::Note(CronNote::NeverFits { name: job.name.clone() }));
+            }
+            match self.entries.iter_mut().find(|entry| entry.job.name == job.name) {
+                Some(entry) => {
+                    entry.old_period = entry.job.period;
+                    entry.job = job;
+                    if !self.failed_start.as_reference {
+                        entry.failures = 0;
+                    }
+                }
+                None => self.entries.push(Entry { job, ..Entry::default() }),
+            }
+        }
+        for at in 0..self.entries.len() {
+            self.reconfigured(at, now, out);
+        }
+        self.schedule(now, may_start, out);
+    }
+
+    /// What a reconfig means for one job (`CronJob::HandleReconfig`).
+    fn reconfigured(&mut self, at: usize, now: Tick, out: &mut Vec<CronAction>) {
+        let quirks = self.quirks;
+        // By the reference a new period counts where the job waits for the next start alone, and not for good.
+        let stale = quirks.has(Quirk::CronPeriodStale);
+        let entry = &mut self.entries[at];
+        if entry.job.rerun && entry.runs > 0 {
+            if entry.is_alive() && !quirks.has(Quirk::CronRerunDoubles) {
+                entry.rerun = true;
+            } else {
+                entry.state = State::Ready;
+            }
+            if stale {
+                return;
+            }
+        } else if entry.state == State::Running && entry.job.reconfig {
+            match (entry.blocks, entry.run) {
+                (1.., Some(run)) => out.push(CronAction::Signal { run, signal: SIGHUP }),
+                _ => out.push(CronAction::Note(CronNote::NoHangUpYet { name: entry.job.name.clone() })),
+            }
+            if stale {
+                return;
+            }
+        }
+        if entry.job.period == entry.old_period {
+            return;
+        }
+        let period = seconds(entry.job.period);
+        match entry.job.mode {
+            CronMode::Periodic if entry.state == State::Idle => {
+                // The new period is waited for from the last start on; after that the reference keeps the old one.
+                let every = if stale && entry.old_period > 0 { seconds(entry.old_period) } else { period };
+                let due = entry.last_start.map(|last| last.plus(period)).filter(|due| *due >= now);
+                entry.timer = Some(Timer { due: due.unwrap_or(now.plus(every)), every: Some(every) });
+                if due.is_none() {
+                    entry.state = State::Ready;
+                }
+            }
+            CronMode::Periodic if entry.old_period > 0 && !stale => {
+                let due = entry.last_start.map_or(now, |last| last.plus(period)).max(now);
+                entry.timer = Some(Timer { due, every: Some(period) });
+            }
+            CronMode::WaitForExit if entry.state == State::Idle => {
+                match entry.last_end.map(|last| last.plus(period)).filter(|due| *due >= now) {
+                    Some(due) => entry.timer = Some(Timer { due, every: None }),
+                    None => {
+                        entry.timer = None;
+                        entry.state = State::Ready;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts what is ready, and what has never run (`CronJob::Schedule`).
+    fn schedule(&mut self, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+        for at in 0..self.entries.len() {
+            let entry = &self.entries[at];
+            let fresh = entry.runs == 0 && entry.failures == 0 && entry.job.mode != CronMode::OnDemand;
+            if entry.state == State::Ready || (fresh && entry.state == State::Idle) {
+                self.start(at, now, may_start, out);
+            }
+        }
+    }
+
+    fn start(&mut self, at: usize, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+        let load = self.load();
+        let entry = &mut self.entries[at];
+        if self.stopping || !matches!(entry.state, State::Idle | State::Ready) {
+            return;
+        }
+        let for_load = entry.job.load + load > self.max_load;
+        if for_load || !may_start(&entry.job) {
+            entry.state = State::Ready;
+            if !std::mem::replace(&mut entry.told_waiting, true) {
+                let name = entry.job.name.clone();
+                out.push(CronAction::Note(CronNote::Waits { name, for_load }));
+            }
+            return;
+        }
+        self.next_run += 1;
+        let run = CronRun(self.next_run);
+        entry.lost.extend(entry.run.replace(run));
+        entry.state = State::Running;
+        entry.runs += 1;
+        entry.last_start = Some(now);
+        entry.load = entry.job.load;
+        entry.told_waiting = false;
+        out.push(CronAction::Start { name: entry.job.name.clone(), run });
+    }
+
+    /// Due by its period: a run that has not ended is skipped or, with KILL, ended (`CronJob::RunJob`).
+    fn due(&mut self, at: usize, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+        if !self.entries[at].is_alive() {
+            return self.start(at, now, may_start, out);
+        }
+        out.push(CronAction::Note(CronNote::StillRunning { name: self.entries[at].job.name.clone() }));
+        if self.entries[at].job.kill {
+            self.kill(at, now, false, out);
+        }
+    }
+
+    fn kill(&mut self, at: usize, now: Tick, hard: bool, out: &mut Vec<CronAction>) {
+        let entry = &mut self.entries[at];
+        let Some(run) = entry.run else { return };
+        let signal = match entry.state {
+            State::Running if !hard => SIGTERM,
+            State::Running | State::TermSent => SIGKILL,
+            State::KillSent if hard => SIGKILL,
+            _ => return,
+        };
+        (entry.state, entry.kill_at) = match signal {
+            SIGTERM => (State::TermSent, Some(now.plus(GRACE))),
+            _ => (State::KillSent, None),
+        };
+        out.push(CronAction::Signal { run, signal });
+    }
+
+    fn time_passes(&mut self, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+        for at in 0..self.entries.len() {
+            if self.entries[at].kill_at.is_some_and(|due| due <= now) {
+                self.entries[at].kill_at = None;
+                self.kill(at, now, false, out);
+            }
+            let Some(timer) = self.entries[at].timer.filter(|timer| timer.due <= now && !self.stopping)
+            else {
+                continue;
+            };
+            // As the reference's timers: the next period begins when the last one was noticed to be over.
+            self.entries[at].timer =
+                timer.every.map(|every| Timer { due: now.plus(every), every: Some(every) });
+            match self.entries[at].job.mode {
+                CronMode::Periodic => self.due(at, now, may_start, out),
+                _ => self.start(at, now, may_start, out),
+            }
+        }
+    }
+
+    fn not_started(&mut self, now: Tick, run: CronRun, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+        let Some(at) = self.entries.iter().position(|entry| entry.run == Some(run)) else { return };
+        let entry = &mut self.entries[at];
+        (entry.run, entry.state, entry.load, entry.kill_at) = (None, State::Idle, 0.0, None);
+        entry.runs -= 1;
+        entry.failures += 1;
+        if entry.job.mode == CronMode::WaitForExit && !self.failed_start.as_reference {
+            // A program that cannot be started is not tried in a tight loop.
+            let due = now.plus(seconds(entry.job.period.max(1)));
+            entry.timer = Some(Timer { due, every: None });
+        }
+        if self.load() < self.max_load {
+            self.schedule(now, may_start, out);
+        }
+    }
+
+    fn ended(&mut self, now: Tick, run: CronRun, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+        let Some(at) = self.entries.iter().position(|entry| entry.has(run)) else { return };
+        let entry = &mut self.entries[at];
+        entry.lost.retain(|lost| *lost != run);
+        if entry.run != Some(run) {
+            return;
+        }
+        let was_told = matches!(entry.state, State::TermSent | State::KillSent);
+        (entry.run, entry.load, entry.kill_at, entry.last_end) = (None, 0.0, None, Some(now));
+        entry.state = State::Idle;
+        let period = seconds(entry.job.period);
+        match entry.job.mode {
+            CronMode::WaitForExit if period.is_zero() => self.start(at, now, may_start, out),
+            CronMode::WaitForExit => entry.timer = Some(Timer { due: now.plus(period), every: None }),
+            CronMode::Periodic if was_told => self.start(at, now, may_start, out),
+            _ => {}
+        }
+        let entry = &mut self.entries[at];
+        if std::mem::take(&mut entry.rerun) && entry.state == State::Idle {
+            entry.state = State::Ready;
+        }
+        if self.load() < self.max_load {
+            self.schedule(now, may_start, out);
+        }
+    }
+}
+
+impl std::fmt::Display for CronNote {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CronNote::StillRunning { name } => {
+                write!(out, "CronJob: Job '{}' is still running!", name.as_bstr())
+            }
+            CronNote::Waits { name, for_load: true } => {
+                write!(out, "CronJob: Too busy to run job '{}'", name.as_bstr())
+            }
+            CronNote::Waits { name, for_load: false } => {
+                write!(out, "CronJob: job '{}' CONDITION evaluated to false", name.as_bstr())
+            }
+            CronNote::NeverFits { name } => {
+                write!(
+                    out,
+                    "CronJob: Job '{}': JOB_LOAD is above MAX_JOB_LOAD: it never starts",
+                    name.as_bstr()
+                )
+            }
+            CronNote::NoHangUpYet { name } => {
+                write!(out, "Not HUPing '{}' before it's first output", name.as_bstr())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

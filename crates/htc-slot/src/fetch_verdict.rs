@@ -1,0 +1,334 @@
+//! What an answer of FETCH_WORK means for a slot as its ad shows it. The machine reads answers and finds reasons with
+//! this code, and `htc-hook-test` asks it for the whole verdict.
+//!
+//! Reference: `StartdHookMgr.cpp` (handleHookFetchWork), `Resource.cpp` (willingToRun).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::clause::{plain, values_in};
+use super::startd_hooks::outranking;
+use htc_base::quirks::{Decided, Quirk, Quirks};
+use htc_base::text::{caseless, words};
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
+use htc_hook::reply::{self, BadLine};
+
+/// What a fetch brought.
+#[derive(Clone, Debug)]
+pub enum Fetched {
+    /// No work, and why if that needs saying.
+    Nothing(&'static str),
+    /// Something that is no job.
+    Bad {
+        /// What is wrong, in the reference's words where it has some.
+        reason: String,
+        /// The line, unless the answer as a whole is refused.
+        line: Option<BadLine>,
+        /// Whether an idle claim stays.
+        keeps_claim: Decided,
+    },
+    /// A job as printed.
+    Job(Box<ClassAd>),
+}
+
+/// What FETCH_WORK printed.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchAnswer<'a> {
+    /// As far as it was read.
+    pub stdout: &'a [u8],
+    /// It was longer.
+    pub cut: bool,
+    /// PIPE_BUFFER_MAX, at which it was cut.
+    pub limit: usize,
+}
+
+/// Reads an answer; how the hook ended does not matter. Quirks that had a say are added to `seen`.
+pub fn read_fetched(
+    answer: FetchAnswer<'_>,
+    dialect: Dialect,
+    quirks: Quirks,
+    seen: &mut Vec<Quirk>,
+) -> Fetched {
+    let FetchAnswer { stdout, cut, limit } = answer;
+    let bad = |reason, line| {
+        let keeps_claim = quirks.decide(Quirk::BadAnswerKeepsClaim);
+        Fetched::Bad { reason, line, keeps_claim }
+    };
+    let text = reply::visible(stdout);
+    if text.is_empty() {
+        return Fetched::Nothing("");
+    }
+    if let Some(counts) = reply::cut_counts(cut, quirks) {
+        seen.push(counts.quirk);
+        if !counts.as_reference {
+            return bad(format!("it is longer than PIPE_BUFFER_MAX, {limit} bytes"), None);
+        }
+    }
+    if reply::lines(text).next().is_none() {
+        let is_job = quirks.decide(Quirk::BlankAnswerIsJob);
+        seen.push(is_job.quirk);
+        if !is_job.as_reference {
+            return Fetched::Nothing("only white space");
+        }
+    }
+    match reply::token_lines(text, dialect) {
+        Ok(job) => Fetched::Job(Box::new(job)),
+        Err(line) => bad(line.reference_text(), Some(line)),
+    }
+}
+
+/// What a job lacks on a static slot is 1 (`StartdHookMgr::handleHookFetchWork`). Returns the names added.
+pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
+    let missing: Vec<_> = ["RequestCpus", "RequestMemory", "RequestDisk"]
+        .into_iter()
+        .filter(|name| !job.contains(name))
+        .collect();
+    for name in &missing {
+        job.set(name, 1i64);
+    }
+    missing
+}
+
+/// The keyword of the slot, for a job that names none (`StartdHookMgr::handleHookFetchWork`). Returns the name added.
+pub fn add_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) -> Option<&'static str> {
+    let named = Context::new(world).my(job).string("HookKeyword").is_some();
+    (!named && !keyword.is_empty()).then(|| {
+        job.set("HookKeyword", BString::from(keyword));
+        "HookKeyword"
+    })
+}
+
+/// Whether an ad is that of a static slot.
+pub fn is_static(slot: &ClassAd, world: &dyn World) -> bool {
+    let own = Context::new(world).my(slot);
+    let kind = own.string("SlotType").unwrap_or_default();
+    own.boolean("PartitionableSlot") != Some(true)
+        && own.boolean("DynamicSlot") != Some(true)
+        && !caseless::eq(&kind, b"Partitionable")
+        && !caseless::eq(&kind, b"Dynamic")
+}
+
+words! {
+    /// What the slot does with an answer.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum FetchDecision.word {
+        /// There is no work.
+        #[default]
+        NoWork => "no-work",
+        /// The answer is no job; no reply hook is called.
+        BadOutput => "bad-output",
+        /// The job is taken.
+        Accepted => "accepted",
+        /// `accept` is told, but the job will never be started.
+        AcceptedLost => "accepted-lost",
+        /// The job is refused.
+        Rejected => "rejected",
+    }
+}
+
+/// The whole verdict on an answer.
+#[derive(Clone, Debug, Default)]
+pub struct FetchVerdict {
+    /// What the slot does.
+    pub decision: FetchDecision,
+    /// Why.
+    pub reason: String,
+    /// The job, with what the startd adds to it.
+    pub job: Option<ClassAd>,
+    /// Attributes that the startd has added.
+    pub added: Vec<&'static str>,
+    /// The rank of the job.
+    pub rank: f64,
+    /// The line that spoiled the answer.
+    pub bad: Option<BadLine>,
+    /// Whether an idle claim ends by it.
+    pub ends_idle_claim: bool,
+    /// Quirks that had a say, whichever way they are decided.
+    pub quirks: Vec<Quirk>,
+}
+
+/// Judges an answer for a slot whose state is told by its ad as FETCH_WORK got it, with its keyword.
+pub fn fetch_verdict(
+    (slot, keyword): (&ClassAd, &[u8]),
+    answer: FetchAnswer<'_>,
+    world: &dyn World,
+    quirks: Quirks,
+) -> FetchVerdict {
+    let mut seen = Vec::new();
+    let fetched = read_fetched(answer, Dialect::of(world), quirks, &mut seen);
+    let own = Context::new(world).my(slot);
+    let is = |name: &str, wanted: &str| {
+        own.string(name).is_some_and(|value| caseless::eq(&value, wanted.as_bytes()))
+    };
+    let idle_claim = is("State", "Claimed") && is("Activity", "Idle");
+    let mut verdict = FetchVerdict { ends_idle_claim: idle_claim, ..FetchVerdict::default() };
+    match fetched {
+        Fetched::Nothing(reason) => verdict.reason = reason.to_owned(),
+        Fetched::Bad { reason, line, keeps_claim } => {
+            verdict.decision = FetchDecision::BadOutput;
+            verdict.reason = reason;
+            verdict.bad = line;
+            seen.push(keeps_claim.quirk);
+            verdict.ends_idle_claim = idle_claim && !keeps_claim.as_reference;
+        }
+        Fetched::Job(mut job) => {
+            if is_static(slot, world) {
+                verdict.added = add_requests(&mut job);
+            }
+            let context = Context::new(world).my(slot).target(&job);
+            verdict.rank = context.real("Rank").unwrap_or(0.0);
+            let busy = is("State", "Claimed") && !idle_claim;
+            let outranking = outranking(quirks);
+            let (rank, current) = (verdict.rank, own.real("CurrentRank").unwrap_or(0.0));
+            let wanted = context.boolean("Requirements") == Some(true);
+            let refused = match is("State", "Preempting") {
+                true => Some("the slot still preempts its last job".to_owned()),
+                false if !wanted => Some(why_refused(slot, &job, world)),
+                false => {
+                    seen.extend(busy.then_some(outranking.quirk));
+                    (busy && rank <= current)
+                        .then(|| format!("its rank {rank} is not higher than {current}, the running job's"))
+                }
+            };
+            verdict.decision = match &refused {
+                Some(_) => FetchDecision::Rejected,
+                None if busy && outranking.as_reference => FetchDecision::AcceptedLost,
+                None => FetchDecision::Accepted,
+            };
+            verdict.ends_idle_claim = idle_claim && refused.is_some();
+            verdict.reason = refused.unwrap_or_default();
+            verdict.added.extend(add_keyword(&mut job, keyword, world));
+            verdict.job = Some(*job);
+        }
+    }
+    verdict.quirks = seen;
+    verdict
+}
+
+/// Which part of the slot's Requirements does not hold for a job: the conjunct, followed through the slot's own
+/// attributes, with its value.
+pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
+    for name in ["Cpus", "Memory", "Disk"] {
+        let request = format!("Request{name}");
+        let partitionable = slot.string("SlotType").is_some_and(|kind| kind == "Partitionable");
+        if partitionable && job.get(&request).is_none() {
+            return format!("the job has no {request}, which a partitionable slot needs");
+        }
+    }
+    let context = Context::new(world).my(slot).target(job);
+    let Some(requirements) = slot.get("Requirements") else {
+        return "the slot has no Requirements".to_owned();
+    };
+    let mut path = vec![BString::from("Requirements")];
+    let (expr, value) = false_part(&context, slot, requirements, &mut path);
+    let value = match value {
+        Value::Bool(false) => "false".to_owned(),
+        other => plain(&other),
+    };
+    // The name below Requirements says more than Requirements itself.
+    let name = if path.len() > 1 { &path[1] } else { &path[0] };
+    let text = expr.unparse_old();
+    if expr.as_attribute().is_some() {
+        format!("{text} is {value}")
+    } else {
+        let seen = values_in(&context, &expr);
+        let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
+        format!("{name} is not true for this job: {} is {value}{seen}", shortened(text.as_bstr()))
+    }
+}
+
+fn shortened(text: &BStr) -> String {
+    const LONGEST: usize = 300;
+    if text.len() <= LONGEST {
+        return text.to_string();
+    }
+    format!("{}...", text[..LONGEST].as_bstr())
+}
+
+/// Goes down into conjunctions and attributes of the slot to the first part that is not true.
+fn false_part(context: &Context<'_>, slot: &ClassAd, expr: Expr, path: &mut Vec<BString>) -> (Expr, Value) {
+    // A slot's attributes may refer to one another in circles.
+    const DEEPEST: usize = 40;
+    let mut expr = expr;
+    for _ in 0..DEEPEST {
+        if let Some((left, right)) = expr.as_conjunction() {
+            let holds = context.eval(&left).truth() == Some(true);
+            expr = if holds { right } else { left };
+            continue;
+        }
+        let Some(name) = expr.as_attribute() else { break };
+        let Some(inner) = slot.get(name.as_bytes()).filter(|inner| inner.as_literal().is_none()) else {
+            break;
+        };
+        path.push(name.as_bytes().into());
+        expr = inner;
+    }
+    let value = context.eval(&expr);
+    (expr, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    fn ad(text: &str) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for line in text.lines() {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        ad
+    }
+
+    const SLOT: &str = "State = \"Unclaimed\"\nActivity = \"Idle\"\nMemory = 1024\nSlotType = \"Static\"\n\
+        Requirements = Start && WithinResourceLimits\nStart = Owner != \"eve\" && RequestMemory < 1000\n\
+        WithinResourceLimits = TARGET.RequestMemory <= Memory\nRank = TARGET.Prio\nCurrentRank = 1.0";
+
+    fn judge(slot: &str, stdout: &str, quirks: Quirks) -> FetchVerdict {
+        let (slot, world) = (ad(slot), RealWorld::new());
+        let answer = FetchAnswer { stdout: stdout.as_bytes(), cut: false, limit: 10_240 };
+        fetch_verdict((&slot, b"FARM"), answer, &world, quirks)
+    }
+
+    #[test]
+    fn a_fetched_job_is_completed_and_taken() {
+        let verdict = judge(SLOT, "Owner = \"ana\"\n", Quirks::None);
+        assert_eq!(verdict.decision, FetchDecision::Accepted);
+        assert_eq!(verdict.added, ["RequestCpus", "RequestMemory", "RequestDisk", "HookKeyword"]);
+    }
+
+    #[test]
+    fn a_refusal_names_the_conjunct() {
+        let verdict = judge(SLOT, "Owner = \"ana\"\nRequestMemory = 2000\n", Quirks::None);
+        assert_eq!(verdict.decision, FetchDecision::Rejected);
+        assert_eq!(
+            verdict.reason,
+            "Start is not true for this job: RequestMemory < 1000 is false (RequestMemory = 2000)"
+        );
+        let verdict = judge(SLOT, "A = 1\n", Quirks::None);
+        assert_eq!(
+            verdict.reason,
+            "Start is not true for this job: Owner != \"eve\" is undefined (Owner = undefined)"
+        );
+    }
+
+    #[test]
+    fn a_busy_slot_wants_a_higher_rank() {
+        let busy = SLOT.replace("Unclaimed", "Claimed").replace("Idle", "Busy");
+        let ask =
+            |rank: &str, quirks| judge(&busy, &format!("Owner = \"ana\"\nPrio = {rank}\n"), quirks).decision;
+        assert_eq!(ask("1", Quirks::None), FetchDecision::Rejected);
+        assert_eq!(ask("2", Quirks::None), FetchDecision::Accepted);
+        assert_eq!(ask("2", Quirks::Reference), FetchDecision::AcceptedLost);
+    }
+
+    #[test]
+    fn blank_and_bad_answers_differ_by_quirk() {
+        let idle = SLOT.replace("Unclaimed", "Claimed");
+        assert_eq!(judge(&idle, "\n", Quirks::None).decision, FetchDecision::NoWork);
+        assert_eq!(judge(&idle, "\n", Quirks::Reference).decision, FetchDecision::Rejected);
+        assert!(judge(&idle, "text\n", Quirks::None).ends_idle_claim);
+        assert!(!judge(&idle, "text\n", Quirks::Reference).ends_idle_claim);
+        assert!(judge(&idle, "", Quirks::Reference).ends_idle_claim);
+    }
+}

@@ -1,0 +1,170 @@
+//! The slots of an execution point by their keys: found at once, however many there are, and gone through in order.
+
+use super::interface::SlotKey;
+use super::single::Slot;
+
+/// All slots. Those of the configuration stand each by itself, so that a search reads little of the memory of thousands.
+pub(super) struct Slots {
+    /// By number, from 1.
+    families: Vec<Family>,
+    count: usize,
+}
+
+/// A slot of the configuration, and what was carved out of it.
+#[derive(Default)]
+struct Family {
+    top: Option<Box<Slot>>,
+    /// In the order of their numbers.
+    carved: Vec<Slot>,
+}
+
+impl Family {
+    fn all(&self) -> impl Iterator<Item = &Slot> {
+        self.top.as_deref().into_iter().chain(&self.carved)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.top.as_deref_mut().into_iter().chain(&mut self.carved)
+    }
+
+    /// Where a dynamic slot stands, or would.
+    fn place(&self, sub: u32) -> Result<usize, usize> {
+        self.carved.binary_search_by_key(&sub, |slot| slot.key.sub)
+    }
+}
+
+impl Slots {
+    /// Those of a configuration.
+    pub(super) fn of(slots: impl Iterator<Item = Slot>) -> Slots {
+        let mut all = Slots { families: Vec::new(), count: 0 };
+        slots.for_each(|slot| all.insert(slot));
+        all
+    }
+
+    fn family(&self, number: u32) -> Option<&Family> {
+        self.families.get((number as usize).checked_sub(1)?)
+    }
+
+    fn family_mut(&mut self, number: u32) -> Option<&mut Family> {
+        self.families.get_mut((number as usize).checked_sub(1)?)
+    }
+
+    pub(super) fn get(&self, key: &SlotKey) -> Option<&Slot> {
+        let family = self.family(key.number)?;
+        match key.sub {
+            0 => family.top.as_deref(),
+            sub => family.carved.get(family.place(sub).ok()?),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, key: &SlotKey) -> Option<&mut Slot> {
+        let family = self.family_mut(key.number)?;
+        match key.sub {
+            0 => family.top.as_deref_mut(),
+            sub => {
+                let at = family.place(sub).ok()?;
+                family.carved.get_mut(at)
+            }
+        }
+    }
+
+    /// Adds a slot, in place of the one that has its key.
+    pub(super) fn insert(&mut self, slot: Slot) {
+        let number = slot.key.number.max(1) as usize;
+        if self.families.len() < number {
+            self.families.resize_with(number, Family::default);
+        }
+        let family = &mut self.families[number - 1];
+        let is_new = match slot.key.sub {
+            0 => family.top.replace(Box::new(slot)).is_none(),
+            sub => match family.place(sub) {
+                Ok(at) => {
+                    family.carved[at] = slot;
+                    false
+                }
+                Err(at) => {
+                    family.carved.insert(at, slot);
+                    true
+                }
+            },
+        };
+        self.count += usize::from(is_new);
+    }
+
+    pub(super) fn remove(&mut self, key: &SlotKey) -> Option<Slot> {
+        let family = self.family_mut(key.number)?;
+        let slot = match key.sub {
+            0 => *family.top.take()?,
+            sub => {
+                let at = family.place(sub).ok()?;
+                family.carved.remove(at)
+            }
+        };
+        self.count -= 1;
+        Some(slot)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &Slot> {
+        self.families.iter().flat_map(Family::all)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.families.iter_mut().flat_map(Family::all_mut)
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = SlotKey> {
+        self.values().map(|slot| slot.key)
+    }
+
+    /// The slot of that number and what was carved out of it.
+    pub(super) fn of_number(&self, number: u32) -> impl Iterator<Item = &Slot> {
+        self.family(number).into_iter().flat_map(Family::all)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn of_number_mut(&mut self, number: u32) -> impl Iterator<Item = &mut Slot> {
+        self.family_mut(number).into_iter().flat_map(Family::all_mut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lazy::tests::point;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn slots_are_found_and_gone_through_in_order_whatever_came_and_went() {
+        let mut point = point("", false);
+        let plan = point.slots.get(&SlotKey::of(1)).unwrap().plan.clone();
+        let mut make = |number: u32, sub: u32| {
+            let mut slot = Slot::new(plan.clone(), &mut point.core);
+            slot.key = SlotKey { number, sub };
+            slot
+        };
+        let mut slots = Slots::of([make(3, 0), make(1, 0)].into_iter());
+        let mut plain = BTreeSet::from([SlotKey::of(1), SlotKey::of(3)]);
+        for turn in 0..500u32 {
+            let key = SlotKey { number: 1 + turn * 7 % 4, sub: turn * 11 % 5 };
+            if turn % 3 == 0 {
+                assert_eq!(slots.remove(&key).map(|slot| slot.key), plain.take(&key));
+            } else {
+                slots.insert(make(key.number, key.sub));
+                plain.insert(key);
+            }
+            assert_eq!(slots.keys().collect::<BTreeSet<_>>(), plain);
+            assert!(slots.keys().is_sorted());
+            assert_eq!(slots.len(), plain.len());
+            for number in 0..6 {
+                let of: Vec<_> = slots.of_number(number).map(|slot| slot.key).collect();
+                assert!(of.iter().all(|key| key.number == number && slots.get(key).is_some()));
+                assert_eq!(of.len(), plain.iter().filter(|key| key.number == number).count());
+            }
+            assert_eq!(slots.get_mut(&key).is_some(), plain.contains(&key));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What docker is given to log in to registries with (DockerSendCredentials): the access point has a program make it
+//! (DOCKER_PAT_PRODUCER), and pulling and making a container see it as their configuration (DOCKER_CONFIG).
+//!
+//! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `CONDOR_get_docker_creds` of `NTreceivers.cpp`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::surroundings::Inputs;
+use super::tool::{Actor, ToolCall, Variables};
+use crate::failure::StartFailure;
+use htc_base::job::HoldCode;
+use htc_base::process::Exit;
+use htc_base::world::World;
+use htc_classad::format::json::{self, Layout};
+use htc_classad::{ClassAd, Context, Dialect};
+
+/// How long the program may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The directory of docker's configuration: beside that of the job, which cannot write there. 25.14 has it in /tmp.
+pub fn docker_config(slot_directory: &Path) -> PathBuf {
+    let mut path = slot_directory.as_os_str().to_owned();
+    path.push(".docker");
+    path.into()
+}
+
+/// Whether the job wants credentials to be sent.
+pub(crate) fn sends_docker_credentials(job: &ClassAd, world: &dyn World) -> bool {
+    Context::new(world).my(job).boolean("DockerSendCredentials").unwrap_or(false)
+}
+
+fn failed(text: impl Into<BString>) -> StartFailure {
+    StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0)
+}
+
+/// The call of the access point's program.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn producer_call(inputs: &Inputs<'_>) -> Result<ToolCall, StartFailure> {
+    let program = inputs.knobs().text("DOCKER_PAT_PRODUCER").filter(|program| !program.is_empty());
+    let program = program.ok_or_else(|| failed("No DOCKER_PAT_PRODUCER configured on the access point"))?;
+    let path = inputs.about.world.env("PATH".as_ref()).unwrap_or_default();
+    let mut variables = vec![entry("PATH", path.as_encoded_bytes())];
+    variables.extend(inputs.about.home.map(|home| entry("HOME", home)));
+    Ok(ToolCall {
+        limit: LIMIT,
+        variables: Variables::These(variables),
+        errors: Some(inputs.about.scratch.join(".docker_stderror")),
+        directory: Some("/".into()),
+        ..ToolCall::new(std::slice::from_ref(program), [""; 0], Actor::Daemon)
+    })
+}
+
+fn entry(name: &str, value: &[u8]) -> BString {
+    [name.as_bytes(), b"=", value].concat().into()
+}
+
+/// What it printed, as docker's configuration.
+///
+/// # Errors
+/// It failed, or printed no ad.
+pub(crate) fn config_of(
+    exit: Option<Exit>,
+    output: &[u8],
+    world: &dyn World,
+) -> Result<Vec<u8>, StartFailure> {
+    let ad = json::parse(output.trim(), Dialect::json()).unwrap_or_default();
+    let said = || Context::new(world).my(&ad).string("HTCondorError");
+    match exit {
+        Some(Exit::Code(0)) if ad.is_empty() => {
+            Err(failed("Cannot parse json emitted by docker pat producer"))
+        }
+        Some(Exit::Code(0)) => said().map_or_else(|| Ok(config(&ad)), |text| Err(failed(text))),
+        _ => Err(failed(said().unwrap_or_else(|| "Cannot parse output of docker pat producer".into()))),
+    }
+}
+
+/// An ad as docker's configuration; one without attributes where nobody sends any.
+pub(crate) fn config(ad: &ClassAd) -> Vec<u8> {
+    let mut text = Vec::new();
+    json::push(ad, Layout::Indented, &mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    #[test]
+    fn what_the_access_points_program_says_is_dockers_configuration_or_why_the_job_is_held() {
+        let world = RealWorld::new();
+        let of = |code: u8, output: &str| config_of(Some(Exit::Code(code)), output.as_bytes(), &world);
+        let text = of(0, "{\"auths\": {\"r.example\": {\"auth\": \"c2VjcmV0\"}}}\n").unwrap();
+        let read: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(read["auths"]["r.example"]["auth"], "c2VjcmV0");
+        for (code, output, why) in [
+            (0, "", "Cannot parse json emitted by docker pat producer"),
+            (0, "no json", "Cannot parse json emitted by docker pat producer"),
+            (0, "{\"HTCondorError\": \"no such user\"}", "no such user"),
+            (1, "{\"HTCondorError\": \"expired\"}", "expired"),
+            (1, "", "Cannot parse output of docker pat producer"),
+        ] {
+            let failure = of(code, output).unwrap_err();
+            assert_eq!((failure.text.to_string().as_str(), failure.code), (why, 35), "{output}");
+        }
+    }
+}

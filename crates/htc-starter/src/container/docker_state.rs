@@ -1,0 +1,126 @@
+//! What docker says of a container that has ended.
+//!
+//! Reference: `DockerAPI::inspect` of `docker-api.cpp`, `DockerProc::JobReaper` of `docker_proc.cpp`.
+
+use bstr::{BString, ByteSlice};
+
+use super::docker::DockerNames;
+use super::tool::ToolCall;
+use htc_base::process::Exit;
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect};
+
+/// One line an attribute; only the error comes from outside and is escaped by docker.
+const FORMAT: &str = "ContainerId=\"{{.Id}}\"\nPid={{.State.Pid}}\nName=\"{{.Name}}\"\nRunning={{.State.Running}}\n\
+                      ExitCode={{.State.ExitCode}}\nStartedAt=\"{{.State.StartedAt}}\"\n\
+                      FinishedAt=\"{{.State.FinishedAt}}\"\nDockerError={{json .State.Error}}\n\
+                      OOMKilled=\"{{.State.OOMKilled}}\"";
+
+/// The question.
+pub fn state_call(names: &DockerNames) -> ToolCall {
+    let words = ["inspect", "--format", FORMAT].map(BString::from);
+    names.call(words.into_iter().chain([names.container.clone()]))
+}
+
+/// What is known of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerState {
+    /// Whether it runs.
+    pub running: Option<bool>,
+    /// Its exit code as docker counts: 128 more than a signal.
+    pub code: Option<i64>,
+    /// Why docker could not run it; empty if it could.
+    pub error: BString,
+    /// Whether its memory was used up.
+    pub out_of_memory: bool,
+}
+
+impl ContainerState {
+    /// Reads the answer; `None` if it is not whole.
+    pub fn parse(output: &[u8], world: &dyn World) -> Option<Self> {
+        let wanted = FORMAT.lines().count();
+        let mut ad = ClassAd::new();
+        let mut read = 0;
+        for line in output.lines().filter(|line| line.contains(&b'=')) {
+            if read < wanted {
+                ad.insert_line_with(&single_quoted(line), Dialect::of(world)).ok()?;
+            }
+            read += 1;
+        }
+        if read < wanted {
+            return None;
+        }
+        let of = || Context::new(world).my(&ad);
+        Some(ContainerState {
+            running: of().boolean("Running"),
+            code: of().int("ExitCode"),
+            error: of().string("DockerError").unwrap_or_default(),
+            out_of_memory: of().string("OOMKilled").is_some_and(|killed| killed.starts_with(b"true")),
+        })
+    }
+
+    /// How the job ended, by the exit code. 25.14 takes 255 for a signal 127, which is none (quirk
+    /// `docker-255-is-success`).
+    pub fn exit(&self, quirks: Quirks) -> Option<Exit> {
+        let code = self.code?;
+        Some(match code {
+            255 if quirks.has(Quirk::Docker255IsSuccess) => Exit::Code(0),
+            255 => Exit::Code(255),
+            129..=254 => Exit::Signal { number: i32::try_from(code - 128).unwrap_or(0), core_dumped: false },
+            _ => Exit::Code((code & 0xff) as u8),
+        })
+    }
+}
+
+/// A line with the double quotes inside its value made single ones: what is in quotes must not end there.
+fn single_quoted(line: &[u8]) -> BString {
+    let mut line = BString::from(line);
+    let Some(first) = line.find_byte(b'"') else { return line };
+    let last = line.len() - 1;
+    for byte in line.iter_mut().take(last).skip(first + 1).filter(|byte| **byte == b'"') {
+        *byte = b'\'';
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    fn answer(code: i64, error: &str, oom: &str) -> String {
+        format!(
+            "ContainerId=\"f0\"\nPid=0\nName=\"/C\"\nRunning=false\nExitCode={code}\nStartedAt=\"2026\"\n\
+             FinishedAt=\"2026\"\nDockerError={error}\nOOMKilled=\"{oom}\"\n"
+        )
+    }
+
+    #[test]
+    fn exit_codes_above_128_are_signals_but_255_is_an_exit_code() {
+        let world = RealWorld::new();
+        let exit = |code: i64, quirks: Quirks| {
+            ContainerState::parse(answer(code, "\"\"", "false").as_bytes(), &world)
+                .unwrap()
+                .exit(quirks)
+                .unwrap()
+        };
+        let signal = |number: i32| Exit::Signal { number, core_dumped: false };
+        assert_eq!(exit(0, Quirks::None), Exit::Code(0));
+        assert_eq!(exit(128, Quirks::None), Exit::Code(128));
+        assert_eq!(exit(137, Quirks::None), signal(9));
+        assert_eq!(exit(143, Quirks::None), signal(15));
+        assert_eq!(exit(255, Quirks::None), Exit::Code(255));
+        assert_eq!(exit(255, Quirks::Reference), Exit::Code(0));
+    }
+
+    #[test]
+    fn quotes_in_dockers_error_are_made_single_ones_and_a_short_answer_is_none() {
+        let world = RealWorld::new();
+        let text = answer(127, "\"create failed: \\\"x\\\" not found\"", "true");
+        let state = ContainerState::parse(text.as_bytes(), &world).unwrap();
+        assert_eq!(state.error, "create failed: \\'x\\' not found");
+        assert!(state.out_of_memory);
+        assert_eq!(ContainerState::parse(b"Running=false\nExitCode=4\n", &world), None);
+    }
+}

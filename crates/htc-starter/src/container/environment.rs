@@ -1,0 +1,78 @@
+//! The environment of Singularity and Apptainer: what passes, what is added, and the names under which it gets inside.
+//!
+//! Reference: `Singularity::cleanEnvironment`, `retargetEnvs` and `convertEnv` of `singularity.cpp`.
+
+use std::collections::BTreeSet;
+
+use bstr::{BString, ByteSlice};
+
+use super::surroundings::Inputs;
+use super::version::Version;
+use htc_base::quirks::Quirk;
+use htc_base::text::environment::Environment;
+use htc_base::text::list;
+
+/// Variables of the runtime that a job may set: what it needs to pull an image of its own.
+const ALLOWED: [&str; 4] = [
+    "APPTAINER_DOCKER_USERNAME",
+    "APPTAINER_DOCKER_PASSWORD",
+    "SINGULARITY_DOCKER_USERNAME",
+    "SINGULARITY_DOCKER_PASSWORD",
+];
+
+/// Removes HOME, which the runtime refuses, and everything by which a job could change its own container.
+pub(super) fn clean(inputs: &Inputs<'_>, environment: &mut Environment) {
+    environment.remove("HOME");
+    let mut allowed: BTreeSet<BString> = ALLOWED.iter().map(|name| BString::from(*name)).collect();
+    let more = inputs.knobs().text("SINGULARITY_ALLOWED_JOB_ENV_VARS");
+    allowed.extend(more.into_iter().flat_map(|names| list::split(names)).map(BString::from));
+    let of_runtime = |name: &&BString| name.starts_with(b"APPTAINER_") || name.starts_with(b"SINGULARITY_");
+    let set: Vec<BString> = environment.iter().map(|(name, _)| name).filter(of_runtime).cloned().collect();
+    for name in set.iter().filter(|name| !allowed.contains(*name)) {
+        environment.remove(name);
+    }
+}
+
+/// Values that name the directory of the slot name the target directory inside; outside they stay.
+pub(super) fn retarget(inputs: &Inputs<'_>, version: &Version, target: &[u8], environment: &mut Environment) {
+    let (slot, scratch) = (inputs.slot_directory(), inputs.scratch());
+    let elsewhere = inputs.about.job.iwd.as_bstr() != scratch;
+    let mut outside = environment.get("_CONDOR_SCRATCH_DIR").cloned().unwrap_or_default();
+    if elsewhere {
+        // `replace_str`: each time it stands there.
+        let inside = scratch.replace(slot, "/condor_scratch");
+        environment.set("_CONDOR_SCRATCH_DIR", inside.clone());
+        if inputs.about.quirks.has(Quirk::OutsideScratchInside) {
+            outside = inside.into();
+        }
+    }
+    let entries: Vec<(BString, BString)> =
+        environment.iter().map(|(name, value)| (name.clone(), value.into())).collect();
+    for (name, value) in entries {
+        if let Some(at) = value.find(slot) {
+            let moved = [&value[..at], target, &value[at + slot.len()..]].concat();
+            environment.set([version.prefix().as_bytes(), name.as_slice()].concat(), moved);
+        }
+    }
+    environment.set("_CONDOR_SCRATCH_DIR_OUTSIDE_CONTAINER", outside);
+}
+
+/// What the starter sets for the runtime itself, and every variable once more under the name by which it gets inside.
+pub(super) fn convert(inputs: &Inputs<'_>, version: &Version, environment: &mut Environment) {
+    let scratch = inputs.scratch();
+    for directory in ["CACHEDIR", "TMPDIR"] {
+        environment.set(format!("{}_{directory}", version.word()), scratch);
+    }
+    let prefix = version.prefix();
+    let plain = |(name, _): &(&BString, &[u8])| !name.starts_with(prefix.as_bytes());
+    let entries: Vec<(BString, BString)> =
+        environment.iter().filter(plain).map(|(name, value)| (name.clone(), value.into())).collect();
+    for (name, value) in entries {
+        let inside = [prefix.as_bytes(), name.as_slice()].concat();
+        if !environment.contains(&inside) {
+            environment.set(inside, value);
+        }
+    }
+    let slot = inputs.machine().string("Name").unwrap_or_default();
+    environment.set(format!("{prefix}PS1"), [slot.as_slice(), b"$ "].concat());
+}

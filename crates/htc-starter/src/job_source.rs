@@ -1,0 +1,354 @@
+//! Where a starter without a shadow has its job from: the lines of a file, and the configuration under a keyword.
+//!
+//! Reference: `jic_local_file.cpp`, `jic_local_config.cpp`.
+
+use bstr::{BString, ByteSlice};
+use thiserror::Error;
+
+use htc_base::job::{Universe, attr};
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect, Expr, LineError, ParseError};
+use htc_hook::Knobs;
+
+/// A line that is no attribute. The reference skips it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// Counted from 1.
+    pub number: usize,
+    /// The line.
+    pub line: BString,
+    /// What is wrong with it; `None`: its name stands in quotes.
+    pub error: Option<LineError>,
+}
+
+impl BadLine {
+    /// What is wrong, with the line and a caret where there is a place to point at.
+    pub fn render(&self) -> String {
+        match &self.error {
+            Some(error) => error.render(&self.line),
+            None => "no name in quotes is read here; write `Name = value`".to_owned(),
+        }
+    }
+}
+
+/// What a file held.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// All its attributes: empty lines separate nothing, the last line for a name wins.
+    pub ad: ClassAd,
+    /// Lines that were skipped.
+    pub bad: Vec<BadLine>,
+    /// Lines, bad, empty ones and comments included. Without any there is no job.
+    pub lines: usize,
+    /// Whether attributes stand on both sides of an empty line: somebody may have meant several ads.
+    pub parts: usize,
+}
+
+/// Reads a job's ad as the reference does: comments and empty lines are skipped, and so are lines that are no
+/// attributes.
+pub fn read(text: &[u8], dialect: Dialect) -> Source {
+    let mut source = Source::default();
+    let mut in_part = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        source.lines = number;
+        if line.is_empty() {
+            in_part = false;
+            continue;
+        }
+        if line.starts_with(b"#") {
+            continue;
+        }
+        // "We don't support quoted attribute names in this old ClassAds method" (classad.cpp, Insert).
+        let inserted = match line.trim_start().starts_with(b"'") {
+            true => Err(None),
+            false => source.ad.insert_line_with(line, dialect).map_err(Some),
+        };
+        match inserted {
+            Ok(_) => {
+                source.parts += usize::from(!in_part);
+                in_part = true;
+            }
+            Err(error) => source.bad.push(BadLine { number, line: line.into(), error }),
+        }
+    }
+    source
+}
+
+/// Why the configuration gives no job.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum KeywordError {
+    /// A knob that has to be there is not.
+    #[error("{knob} is not set; it is needed to run a job from the configuration")]
+    Missing {
+        /// The knob, under the name that is looked up last.
+        knob: String,
+    },
+    /// No universe of that name or number.
+    #[error("{knob} = {value} is no universe; use a name such as vanilla, or a number")]
+    Universe {
+        /// The knob.
+        knob: String,
+        /// Its value.
+        value: BString,
+    },
+    /// A value that is no expression.
+    #[error("{knob} = {value} cannot be put into the job ad: {error}")]
+    Value {
+        /// The knob.
+        knob: String,
+        /// Its value.
+        value: BString,
+        /// What is wrong.
+        error: ParseError,
+    },
+}
+
+impl KeywordError {
+    /// Whether both are about one knob.
+    fn is_of(&self, other: &KeywordError) -> bool {
+        self.knob().eq_ignore_ascii_case(other.knob())
+    }
+
+    fn knob(&self) -> &str {
+        match self {
+            KeywordError::Missing { knob }
+            | KeywordError::Universe { knob, .. }
+            | KeywordError::Value { knob, .. } => knob,
+        }
+    }
+}
+
+/// A row of the table: attribute, second name of the knob, whether its value is put into quotes.
+const OPTIONAL: &[(&str, &str, bool)] = &[
+    (attr::OWNER, "", true),
+    (attr::INPUT, "input", true),
+    (attr::OUTPUT, "output", true),
+    (attr::ERROR, "error", true),
+    (attr::ARGUMENTS_V1, "arguments", true),
+    (attr::ARGUMENTS_V2, "arguments2", true),
+    (attr::ENVIRONMENT_V1, "environment", true),
+    (attr::ENVIRONMENT_V2, "environment2", true),
+    ("JarFiles", "jar_files", true),
+    (attr::KILL_SIG, "kill_sig", false),
+    ("StarterWaitForDebug", "starter_wait_for_debug", false),
+    ("StarterUserLog", "log", true),
+    ("StarterUserLogUseXML", "log_use_xml", false),
+];
+
+/// Where an ad is completed from.
+pub struct Completion<'a> {
+    /// The word that the names of the knobs begin with.
+    pub keyword: &'a str,
+    /// Cluster and process of the command line, which win.
+    pub ids: (Option<i64>, Option<i64>),
+    /// Whether JobUniverse of the ad is a number, which then counts and needs no knob.
+    pub universe: bool,
+    /// The configuration.
+    pub knobs: &'a dyn Knobs,
+    /// How values are read.
+    pub dialect: Dialect,
+}
+
+/// Completes an ad from the configuration: what it lacks is taken from `<KEYWORD>_<Attribute>`, else from the knob's
+/// second name. Returned are the values that were left out, since they are no expressions: the job does without.
+///
+/// # Errors
+/// A value that is needed is missing or bad; the starter then has no job.
+pub fn complete(
+    ad: &mut ClassAd,
+    from: &Completion<'_>,
+    quirks: Quirks,
+) -> Result<Vec<KeywordError>, KeywordError> {
+    let mut left_out = Vec::new();
+    if !from.universe {
+        let (knob, value) = from.find(attr::JOB_UNIVERSE, "universe")?;
+        let number = match leading_number(&value) {
+            0 => Universe::from_name(&value).map(Universe::number),
+            number => Some(number).filter(|number| (1..14).contains(number)),
+        };
+        let Some(number) = number else { return Err(KeywordError::Universe { knob, value }) };
+        ad.set(attr::JOB_UNIVERSE, number);
+    }
+    for (name, second) in [(attr::CMD, "executable"), (attr::IWD, "initialdir")] {
+        if !ad.contains(name) {
+            let (knob, value) = from.find(name, second)?;
+            from.insert(ad, name, (knob, value), true)?;
+        }
+    }
+    let mut leave_out = |taken: Result<(), KeywordError>| {
+        // `conf_arguments` is looked up twice.
+        left_out.extend(
+            taken.err().filter(|error| !left_out.iter().any(|known: &KeywordError| known.is_of(error))),
+        );
+    };
+    for &(name, second, quoted) in OPTIONAL {
+        leave_out(from.take(ad, name, second, quoted));
+    }
+    if !quirks.has(Quirk::JobKeywordNoUser) {
+        leave_out(from.take(ad, attr::USER, "", true));
+        leave_out(from.take(ad, attr::OS_USER, "", true));
+    }
+    for (name, second, given) in
+        [(attr::CLUSTER_ID, "cluster", from.ids.0), (attr::PROC_ID, "proc", from.ids.1)]
+    {
+        match given {
+            Some(number) => ad.set(name, number),
+            None => leave_out(from.take(ad, name, second, false)),
+        }
+    }
+    Ok(left_out)
+}
+
+/// The keyword that an ad itself names (`JobKeyword`).
+pub fn keyword_of(ad: &ClassAd, world: &dyn World) -> Option<BString> {
+    Context::new(world).my(ad).string("JobKeyword")
+}
+
+impl Completion<'_> {
+    fn get(&self, name: &str) -> Option<(String, BString)> {
+        let knob = format!("{}_{name}", self.keyword);
+        self.knobs.get(knob.as_bytes()).map(|value| (knob, value))
+    }
+
+    fn find(&self, name: &str, second: &str) -> Result<(String, BString), KeywordError> {
+        let missing = || KeywordError::Missing { knob: format!("{}_{second}", self.keyword) };
+        self.get(name).or_else(|| self.get(second)).ok_or_else(missing)
+    }
+
+    fn take(&self, ad: &mut ClassAd, name: &str, second: &str, quoted: bool) -> Result<(), KeywordError> {
+        if ad.contains(name) {
+            return Ok(());
+        }
+        let found = self.get(name).or_else(|| if second.is_empty() { None } else { self.get(second) });
+        match found {
+            Some(found) => self.insert(ad, name, found, quoted),
+            None => Ok(()),
+        }
+    }
+
+    /// A string is put into quotes unless it begins with one; nothing in it is escaped. All of it has to be one expression
+    /// (`AssignExpr`).
+    fn insert(
+        &self,
+        ad: &mut ClassAd,
+        name: &str,
+        (knob, value): (String, BString),
+        quoted: bool,
+    ) -> Result<(), KeywordError> {
+        let text = match quoted && !value.starts_with(b"\"") {
+            true => [b"\"", value.as_slice(), b"\""].concat(),
+            false => value.to_vec(),
+        };
+        match Expr::parse_with(&text, self.dialect.old()) {
+            Ok(expr) => {
+                ad.insert(name, expr);
+                Ok(())
+            }
+            Err(error) => Err(KeywordError::Value { knob, value, error }),
+        }
+    }
+}
+
+/// `atoi`: the number that a text begins with, 0 for none.
+pub fn leading_number(text: &[u8]) -> i64 {
+    let text = text.trim_start();
+    let (sign, digits) = match text.split_first() {
+        Some((b'-', rest)) => (-1, rest),
+        Some((b'+', rest)) => (1, rest),
+        _ => (1, text),
+    };
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    sign * digits.fold(0i64, |sum, byte| sum.saturating_mul(10).saturating_add(i64::from(byte - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn knobs(name: &[u8]) -> Option<BString> {
+        let table = [
+            ("conf_universe", "vanilla"),
+            ("conf_executable", "/bin/true"),
+            ("conf_initialdir", "/tmp"),
+            ("conf_arguments", "4 from the config file"),
+            ("conf_environment", "T_A=1;T_B=2"),
+            ("conf_KillSig", "SIGQUIT"),
+            ("conf_proc", "3"),
+            ("conf_User", "alice@nowhere"),
+        ];
+        table.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(_, v)| (*v).into())
+    }
+
+    fn from(keyword: &str) -> Completion<'_> {
+        let dialect = Dialect::new_syntax();
+        Completion { keyword, ids: (None, None), universe: false, knobs: &knobs, dialect }
+    }
+
+    #[test]
+    fn lines_that_are_no_attributes_are_skipped_and_empty_ones_separate_nothing() {
+        let source = read(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3", Dialect::new_syntax());
+        assert_eq!((source.lines, source.parts, source.bad.len()), (8, 2, 2));
+        assert_eq!((source.bad[0].number, source.bad[1].number), (1, 6));
+        assert_eq!(source.ad.len(), 2);
+        let quoted = read(b" 'A b' = 1\nA b = 2", Dialect::new_syntax());
+        assert_eq!((quoted.bad.len(), quoted.ad.len()), (1, 1));
+        assert!(quoted.bad[0].render().contains("in quotes"));
+        assert_eq!(read(b"", Dialect::new_syntax()).lines, 0);
+        assert_eq!(read(b"\n", Dialect::new_syntax()).lines, 1);
+    }
+
+    #[test]
+    fn what_an_ad_lacks_comes_from_the_configuration() {
+        let mut ad = ClassAd::new();
+        ad.set("Cmd", "/bin/echo");
+        complete(&mut ad, &from("conf"), Quirks::None).unwrap();
+        let text = htc_classad::format::long::print(&ad);
+        // Knobs have no case: `conf_arguments` is both the second name of Args and the first of Arguments.
+        let expected = "Args = \"4 from the config file\"\nArguments = \"4 from the config file\"\n\
+                        Cmd = \"/bin/echo\"\nEnv = \"T_A=1;T_B=2\"\nEnvironment = \"T_A=1;T_B=2\"\n\
+                        Iwd = \"/tmp\"\nJobUniverse = 5\nKillSig = SIGQUIT\nProcId = 3\nUser = \"alice@nowhere\"\n";
+        assert_eq!(text.to_str().unwrap(), expected);
+        let mut ad = ClassAd::new();
+        complete(&mut ad, &Completion { ids: (Some(7), Some(1)), ..from("conf") }, Quirks::Reference)
+            .unwrap();
+        assert!(!ad.contains("User"));
+        assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
+        let missing = complete(&mut ad, &from("none"), Quirks::None).unwrap_err();
+        assert_eq!(missing, KeywordError::Missing { knob: "none_universe".to_owned() });
+        // A universe of the ad's own is kept, and asks for no knob.
+        let mut ad = ClassAd::new();
+        ad.set("JobUniverse", 12i64);
+        ad.set("Cmd", "/bin/true");
+        ad.set("Iwd", "/");
+        complete(&mut ad, &Completion { universe: true, ..from("none") }, Quirks::None).unwrap();
+        assert_eq!(ad.get("JobUniverse").unwrap().unparse(), "12");
+        // Values are read in the mode of the configuration: only strict mode takes zeros in front.
+        let zeros = |name: &[u8]| if name == b"conf_KillSig" { Some("010".into()) } else { knobs(name) };
+        for strict in [false, true] {
+            let (mut ad, dialect) = (ClassAd::new(), Dialect::new_syntax().strict(strict));
+            let completed =
+                complete(&mut ad, &Completion { knobs: &zeros, dialect, ..from("conf") }, Quirks::None);
+            assert_eq!((completed.unwrap().is_empty(), ad.literal("KillSig").is_some()), (strict, strict));
+        }
+    }
+
+    #[test]
+    fn a_value_with_quotes_of_its_own_is_left_out_whole_and_told() {
+        for bad in ["--name \"my host\" --x", "\"--name\" --x y", "\"open"] {
+            let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"conf_arguments");
+            let table = |name: &[u8]| if is_it(name) { Some(bad.into()) } else { knobs(name) };
+            let mut ad = ClassAd::new();
+            let left_out =
+                complete(&mut ad, &Completion { knobs: &table, ..from("conf") }, Quirks::None).unwrap();
+            let [KeywordError::Value { knob, value, .. }] = &left_out[..] else { panic!("{left_out:?}") };
+            assert_eq!((knob.as_str(), value.to_str().unwrap()), ("conf_arguments", bad));
+            assert!(!ad.contains("Args") && !ad.contains("Arguments"));
+        }
+        // What the job cannot do without is an error.
+        let table = |name: &[u8]| if name == b"conf_executable" { Some("a\"b".into()) } else { knobs(name) };
+        let refused =
+            complete(&mut ClassAd::new(), &Completion { knobs: &table, ..from("conf") }, Quirks::None);
+        assert!(refused.unwrap_err().to_string().starts_with("conf_executable = a\"b cannot be put"));
+    }
+}

@@ -1,0 +1,238 @@
+//! The logical volume that a startd with LVM has its starter put under a job's directory.
+//!
+//! Reference: `VolumeManager.cpp`, `Starter.cpp` of the startd, `createTempExecuteDir` of `starter.cpp`. No recording has it: their
+//! source is the only evidence.
+
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+
+use super::volume_group::{VolumeGroup, Words, words};
+use htc_config::{ValueError, View};
+
+/// What the configuration says of LVM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeKnobs {
+    /// LVM_VOLUME_GROUP_NAME, else THINPOOL_VOLUME_GROUP_NAME.
+    group: BString,
+    /// LVM_THINPOOL_NAME, else THINPOOL_NAME, where LVM_USE_THIN_PROVISIONING.
+    pool: Option<BString>,
+    /// LVM_THIN_LV_EXTRA_SIZE_MB.
+    extra_mib: u64,
+    /// What the group stands on, where no group is named.
+    on_file: Option<VolumeGroup>,
+}
+
+impl VolumeKnobs {
+    /// Reads it; `None` where no volume group is named, or no pool though volumes are to be thin, and no file for a group either.
+    ///
+    /// # Errors
+    /// A knob that is no number or truth value.
+    pub fn read(view: &View<'_>) -> Result<Option<Self>, ValueError> {
+        let text = |names: [&str; 2]| -> Result<Option<BString>, ValueError> {
+            for name in names {
+                let value = view.string(name)?.map(|setting| setting.value);
+                if let Some(value) = value.filter(|value| !value.is_empty()) {
+                    return Ok(Some(value));
+                }
+            }
+            Ok(None)
+        };
+        let thin = view.boolean("LVM_USE_THIN_PROVISIONING")?.is_some_and(|setting| setting.value);
+        let pool = text(["LVM_THINPOOL_NAME", "THINPOOL_NAME"])?.filter(|_| thin);
+        let extra = view.int("LVM_THIN_LV_EXTRA_SIZE_MB")?.map_or(2000, |setting| setting.value);
+        let group = text(["LVM_VOLUME_GROUP_NAME", "THINPOOL_VOLUME_GROUP_NAME"])?;
+        let extra_mib = extra.max(0).unsigned_abs();
+        if let Some(group) = group.filter(|_| !thin || pool.is_some()) {
+            return Ok(Some(VolumeKnobs { group, pool, extra_mib, on_file: None }));
+        }
+        let on_file = VolumeGroup::read(view)?;
+        Ok(on_file.map(|on_file| VolumeKnobs {
+            group: on_file.name.clone(),
+            pool: on_file.pool.clone(),
+            extra_mib,
+            on_file: Some(on_file),
+        }))
+    }
+
+    /// The group or pool, as it is spoken of.
+    pub fn told(&self) -> String {
+        match (&self.on_file, &self.pool) {
+            (Some(group), _) => format!("a volume group on '{}'", group.file.display()),
+            (None, Some(pool)) => format!("the thin pool '{}/{pool}'", self.group),
+            (None, None) => format!("the volume group '{}'", self.group),
+        }
+    }
+
+    /// The command that fails where there is no such group or pool.
+    ///
+    /// # Errors
+    /// The group that is made when a job needs it.
+    pub fn asking(&self) -> Result<Words, &VolumeGroup> {
+        match (&self.on_file, &self.pool) {
+            (Some(group), _) => Err(group),
+            (None, Some(pool)) => {
+                let pool = [&self.group[..], b"/", pool].concat();
+                Ok(words(&[b"lvs", b"--noheadings", b"-o", b"lv_name", &pool]))
+            }
+            (None, None) => Ok(words(&[b"vgs", b"--noheadings", b"-o", b"vg_name", &self.group])),
+        }
+    }
+
+    /// The volume of a starter's job with a directory of so many KiB.
+    pub fn volume(&self, slot: &[u8], starter: u32, kib: u64) -> LogicalVolume {
+        let slot = if slot.is_empty() { b"slot1" } else { slot };
+        let extra = if self.pool.is_some() { self.extra_mib.saturating_mul(1024) } else { 0 };
+        LogicalVolume {
+            group: self.group.clone(),
+            name: [slot, format!("+{starter}_1").as_bytes()].concat().into(),
+            kib: kib.saturating_add(extra),
+            pool: self.pool.clone(),
+            encrypted: false,
+            on_file: self.on_file.clone(),
+        }
+    }
+}
+
+/// One volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogicalVolume {
+    /// Its group.
+    pub group: BString,
+    /// Its name: no two starters have the same.
+    pub name: BString,
+    kib: u64,
+    pool: Option<BString>,
+    /// Whether what is written into it is encrypted with a key that nobody keeps.
+    pub encrypted: bool,
+    /// What its group stands on, if that is made for it.
+    pub on_file: Option<VolumeGroup>,
+}
+
+impl LogicalVolume {
+    /// The volume that a starter which is gone has left, if the name is one that it had.
+    pub fn left(group: &str, name: &str, starter: i32) -> Option<Self> {
+        let plain = |text: &str| {
+            let letter = |c: char| c.is_ascii_alphanumeric() || "+_.-@".contains(c);
+            !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(letter)
+        };
+        let is_its = plain(group) && plain(name) && name.ends_with(&format!("+{starter}_1"));
+        is_its.then(|| LogicalVolume {
+            group: group.into(),
+            name: name.into(),
+            kib: 0,
+            pool: None,
+            encrypted: false,
+            on_file: None,
+        })
+    }
+
+    /// The same, encrypted or not.
+    #[must_use]
+    pub fn encrypting(self, encrypted: bool) -> Self {
+        LogicalVolume { encrypted, ..self }
+    }
+
+    /// What is mounted.
+    pub fn device(&self) -> PathBuf {
+        if self.encrypted { self.encrypted_device() } else { self.plain_device() }
+    }
+
+    /// The device that encrypts, which 25.14 names itself.
+    pub fn encrypted_device(&self) -> PathBuf {
+        PathBuf::from("/dev/mapper").join(self.encrypted_name().to_path_lossy())
+    }
+
+    fn encrypted_name(&self) -> BString {
+        [&self.group[..], b"-", &self.name, b"-enc"].concat().into()
+    }
+
+    /// The device, as the device mapper names it.
+    fn plain_device(&self) -> PathBuf {
+        let doubled = |text: &BString| text.replace("-", "--");
+        let name = [&doubled(&self.group)[..], b"-", &doubled(&self.name)].concat();
+        PathBuf::from("/dev/mapper").join(name.to_path_lossy())
+    }
+
+    /// The commands that make it, and a file system in it; `key` is a file of 32 random bytes, for one that is encrypted.
+    pub fn making(&self, key: &[u8]) -> Vec<Words> {
+        let size = format!("{}k", self.kib);
+        let mut create = words(&[b"lvcreate", b"--autobackup", b"n", b"-n", &self.name]);
+        create.extend(words(&[b"--addtag", b"htcondor_lv"]));
+        if self.encrypted {
+            create.extend(words(&[b"--addtag", b"lv_is_encrypted"]));
+        }
+        create.extend(match &self.pool {
+            Some(pool) => {
+                let pool = [&self.group[..], b"/", pool].concat();
+                words(&[b"-V", size.as_bytes(), b"-T", &pool])
+            }
+            None => words(&[b"--yes", b"-L", size.as_bytes(), &self.group]),
+        });
+        let device = self.device();
+        let mut format = words(&[b"mke2fs", b"-t", b"ext4", b"-O", b"^has_journal"]);
+        format.extend(words(&[b"-E", b"lazy_itable_init=1", b"-m", b"0", b"-L", b"HTCondorLV_FS"]));
+        format.push(device.as_os_str().as_encoded_bytes().into());
+        let open = self.encrypted.then(|| {
+            let plain = self.plain_device();
+            let options = [&b"cryptsetup"[..], b"open", b"--type", b"plain", b"--key-file", key];
+            [words(&options), words(&[plain.as_os_str().as_encoded_bytes(), &self.encrypted_name()])].concat()
+        });
+        [create].into_iter().chain(open).chain([format]).collect()
+    }
+
+    /// The commands that remove it.
+    pub fn removing(&self) -> Vec<Words> {
+        let both = [&self.group[..], b"/", &self.name].concat();
+        let close = self.encrypted.then(|| words(&[b"cryptsetup", b"close", &self.encrypted_name()]));
+        let remove = words(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"]);
+        close.into_iter().chain([remove]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(words: &[BString]) -> String {
+        bstr::join(" ", words).to_str_lossy().into_owned()
+    }
+
+    #[test]
+    fn a_volume_is_made_and_removed_by_the_commands_of_the_volume_manager() {
+        let thick = VolumeKnobs { group: "vg-a".into(), pool: None, extra_mib: 2000, on_file: None };
+        let volume = thick.volume(b"slot1_2", 77, 1024);
+        let made = volume.making(b"");
+        let expected = "lvcreate --autobackup n -n slot1_2+77_1 --addtag htcondor_lv --yes -L 1024k vg-a";
+        assert_eq!(line(&made[0]), expected);
+        let expected = "mke2fs -t ext4 -O ^has_journal -E lazy_itable_init=1 -m 0 -L HTCondorLV_FS \
+                        /dev/mapper/vg--a-slot1_2+77_1";
+        assert_eq!(line(&made[1]), expected);
+        assert_eq!(line(&volume.removing()[0]), "lvremove --autobackup n vg-a/slot1_2+77_1 --yes");
+        let thin = VolumeKnobs { pool: Some("pool".into()), ..thick };
+        let expected = "lvcreate --autobackup n -n slot1+77_1 --addtag htcondor_lv -V 2049024k -T vg-a/pool";
+        assert_eq!(line(&thin.volume(b"", 77, 1024).making(b"")[0]), expected);
+    }
+
+    #[test]
+    fn a_volume_that_is_encrypted_is_opened_by_a_key_before_it_is_formatted() {
+        let knobs = VolumeKnobs { group: "vg-a".into(), pool: None, extra_mib: 0, on_file: None };
+        let volume = LogicalVolume { encrypted: true, ..knobs.volume(b"slot1", 77, 1024) };
+        let made: Vec<String> = volume.making(b"/dev/shm/key").iter().map(|words| line(words)).collect();
+        assert!(made[0].contains("--addtag htcondor_lv --addtag lv_is_encrypted --yes"), "{made:?}");
+        let open = "cryptsetup open --type plain --key-file /dev/shm/key /dev/mapper/vg--a-slot1+77_1 vg-a-slot1+77_1-enc";
+        assert_eq!(made[1], open);
+        assert!(made[2].ends_with("HTCondorLV_FS /dev/mapper/vg-a-slot1+77_1-enc"), "{made:?}");
+        assert_eq!(line(&volume.removing()[0]), "cryptsetup close vg-a-slot1+77_1-enc");
+    }
+
+    #[test]
+    fn only_a_volume_of_the_starter_is_removed() {
+        assert!(LogicalVolume::left("vg", "slot1+77_1", 77).is_some());
+        for (group, name) in
+            [("vg", "root"), ("vg", "slot1+78_1"), ("-f", "slot1+77_1"), ("vg/root", "s+77_1")]
+        {
+            assert!(LogicalVolume::left(group, name, 77).is_none(), "{group} {name}");
+        }
+    }
+}

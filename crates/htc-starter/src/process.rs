@@ -1,0 +1,443 @@
+//! From a job's ad to the process it is to be: command, arguments, files, limits.
+//!
+//! Reference: `OsProc::StartJob` and `canonicalizeJobPath` of `os_proc.cpp`, `ScriptProc::StartJob` of
+//! `script_proc.cpp`. Everything is read after the prepare hook, save directory and files.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{JobProcess, StandardFile};
+use super::environment::{Publication, merge_from_ad};
+use super::failure::StartFailure;
+use super::isolation::{INIT, Isolation};
+use super::job_info::{below, is_supported};
+use htc_base::job::{HoldCode, Universe, attr};
+use htc_base::process::{Limit, LimitKind, Session};
+use htc_base::quirks::{Quirk, Quirks};
+use htc_base::text::arguments;
+use htc_base::text::environment::Environment;
+use htc_base::text::list;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
+use htc_hook::transfer::url;
+
+/// The variable that names the file in which the first process of a PID namespace writes how the job ended.
+const STATUS_FILE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
+
+fn path(bytes: &[u8]) -> PathBuf {
+    bytes.to_path_lossy().into_owned()
+}
+
+/// The job's universe as it is now: PREPARE_JOB may have changed it, and the job's own was judged before
+/// (`Starter::SpawnJob`).
+///
+/// # Errors
+/// A universe that runs only with a shadow.
+pub fn universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFailure> {
+    let universe = Context::new(world).my(ad).int(attr::JOB_UNIVERSE).unwrap_or(5);
+    if is_supported(universe) {
+        return Ok(universe);
+    }
+    let name = Universe::from_number(universe).map_or("unknown", Universe::name);
+    Err(StartFailure::silent(format!("Starter doesn't support universe {universe} ({name})")))
+}
+
+/// The process of the job itself. `own` is the starter's environment; `mounts` what [`mounts`] says.
+///
+/// # Errors
+/// Whatever keeps the job from being started, in the reference's words.
+pub fn job(
+    about: &Publication<'_>,
+    own: &[(BString, BString)],
+    mounts: Vec<(PathBuf, PathBuf)>,
+) -> Result<JobProcess, StartFailure> {
+    let (ad, settings, world) = (about.ad, about.settings, about.world);
+    let context = || Context::new(world).my(ad);
+    let Some(command) = context().string(attr::CMD) else {
+        return Err(StartFailure::silent("Cmd not found in JobAd.  Aborting StartJob."));
+    };
+    let transferred = context().boolean("TransferExecutable").unwrap_or(true);
+    let kept = context().boolean("PreserveRelativeExecutable").unwrap_or(false);
+    let command = match () {
+        () if about.job.transfers && transferred => {
+            below(about.scratch.as_os_str().as_bytes(), url::base_name(&command))
+        }
+        // An empty one stays so, and cannot be executed (`canonicalizeJobPath`).
+        () if command.starts_with(b"/") || command.is_empty() || (kept && !transferred) => command,
+        () => below(&about.job.iwd, &command),
+    };
+    let mut argv: Vec<BString> = Some(command.clone()).into_iter().filter(|name| !name.is_empty()).collect();
+    argv.extend(argument_list(ad, "", world).map_err(|error| {
+        StartFailure::silent(format!(
+            "Failed to read job arguments from JobAd.  Aborting OsProc::StartJob: {error}"
+        ))
+    })?);
+    let environment = about.job_environment(own)?;
+    let files = standard_files(about);
+    let nice = settings.renice.as_ref().map_or(Ok(0), |expression| renice(ad, expression, world));
+    Ok(JobProcess {
+        arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
+        program: executable(&command, about.scratch),
+        command,
+        argv,
+        environment: environment.entries(),
+        cwd: about.scratch.join(path(&about.job.iwd)),
+        files,
+        // What is found out when the standard files have been opened; the first counts.
+        failures: nice.clone().err().into_iter().collect(),
+        nice: nice.unwrap_or(0),
+        limits: limits(about),
+        complaints: address_space(about).1.map(|line| ("address-space-limit", line)).into_iter().collect(),
+        mounts,
+        session: if settings.process_groups { Session::Own } else { Session::Inherit },
+        ..JobProcess::default()
+    })
+}
+
+/// The same process behind USER_JOB_WRAPPER, if there is one. It comes last: the runtime of a container is wrapped as well.
+pub fn wrapped(process: JobProcess, about: &Publication<'_>) -> JobProcess {
+    let Some(wrapper) = &about.settings.wrapper else { return process };
+    let mut process = replaced(process, wrapper.clone(), about.scratch);
+    if !about.world.may_execute(&path(wrapper)) && process.failures.is_empty() {
+        let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
+        process.failures.push(StartFailure::silent(text).after_event());
+    }
+    process
+}
+
+/// A process with another program in front, which is told all the words it had.
+fn replaced(process: JobProcess, program: BString, scratch: &Path) -> JobProcess {
+    let argv: Vec<BString> = std::iter::once(program).chain(process.argv.iter().cloned()).collect();
+    instead(process, argv, scratch)
+}
+
+/// A shell for a person instead of the job: with the starter's own standard files, in the scratch directory (what
+/// `condor_ssh_to_job` starts beside a job).
+pub(super) fn shell(process: JobProcess, shell: &BString, scratch: &Path) -> JobProcess {
+    let files = [StandardFile::Own, StandardFile::Own, StandardFile::Own];
+    let cwd = scratch.to_owned();
+    JobProcess { files, cwd, session: Session::Foreground, ..instead(process, vec![shell.clone()], scratch) }
+}
+
+/// A process with other words.
+pub(super) fn instead(process: JobProcess, argv: Vec<BString>, scratch: &Path) -> JobProcess {
+    let program = argv.first().cloned().unwrap_or_default();
+    JobProcess {
+        arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
+        program: executable(&program, scratch),
+        command: program,
+        argv,
+        ..process
+    }
+}
+
+/// The process with its namespaces around it.
+pub(super) fn isolated(process: JobProcess, made: Isolation, about: &Publication<'_>) -> JobProcess {
+    let Some(file) = made.status_file.clone() else { return JobProcess { isolation: made, ..process } };
+    let Init { path: init, link, shown } = init(about);
+    let mut process = process;
+    let entry = [STATUS_FILE.as_bytes(), b"=", file.as_os_str().as_bytes()].concat();
+    let place = process.environment.partition_point(|other| other.as_slice() < entry.as_slice());
+    process.environment.insert(place, entry.into());
+    let words: Vec<BString> = std::iter::once(&init).chain(&process.argv).cloned().collect();
+    let named = (process.command.clone(), process.arguments_shown.clone());
+    let mut process = instead(process, words, about.scratch);
+    if !shown {
+        // What fails is told of the job, not of what starts it.
+        (process.command, process.arguments_shown) = named;
+    }
+    // Found whatever directories it lies in; the name it is called by says what it is to do.
+    let program = if link.is_some() { PathBuf::from("/proc/self/exe") } else { process.program.clone() };
+    JobProcess { program, isolation: Isolation { init_link: link, ..made }, ..process }
+}
+
+/// The first process of a PID namespace.
+struct Init {
+    path: BString,
+    /// The link by which we are called, where we are the process.
+    link: Option<PathBuf>,
+    /// Whether the job's command is not shown but this.
+    shown: bool,
+}
+
+/// That of LIBEXEC, in 25.14 whether it is there or not, else ourselves by a link beside the scratch directory.
+fn init(about: &Publication<'_>) -> Init {
+    let shown = about.quirks.has(Quirk::PidnsInitOfLibexec);
+    let of_libexec = about.settings.isolation.libexec.as_ref().map(|libexec| {
+        let path = [libexec.as_slice(), b"/", INIT.as_bytes()].concat();
+        BString::from(path)
+    });
+    let there = |path: &BString| about.world.may_execute(&path.to_path_lossy());
+    match of_libexec {
+        Some(path) if shown || there(&path) => Init { path, link: None, shown },
+        _ => {
+            let link = match (about.settings.nested_scratch, about.scratch.parent()) {
+                (true, Some(top)) => top.join("htcondor").join(INIT),
+                _ => about.scratch.join(".condor_pid_ns").join(INIT),
+            };
+            Init { path: link.as_os_str().as_bytes().into(), link: Some(link), shown }
+        }
+    }
+}
+
+/// A relative program lies in the scratch directory.
+fn executable(program: &BString, scratch: &Path) -> PathBuf {
+    match program.starts_with(b"/") || program.is_empty() {
+        true => path(program),
+        false => scratch.join(path(program)),
+    }
+}
+
+/// PreCmd (`prefix` `Pre`) or PostCmd (`Post`); `None` if the ad has none.
+///
+/// # Errors
+/// A bad environment; bad arguments count as none (recording c10 010).
+pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<JobProcess, StartFailure>> {
+    let (ad, world) = (about.ad, about.world);
+    let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
+    let command = string("Cmd").filter(|command| !command.is_empty())?;
+    let program = if command.starts_with(b"/") { path(&command) } else { about.scratch.join(path(&command)) };
+    let mut argv = vec![BString::from(format!("condor_{prefix}script"))];
+    let filled = |text: &BString| !text.is_empty();
+    argv.extend(match (string("Arguments").filter(filled), string("Args").filter(filled)) {
+        (Some(text), _) => arguments::parse_v2_raw(&text).unwrap_or_default(),
+        (None, Some(text)) => arguments::parse_v1_raw(&text),
+        (None, None) => Vec::new(),
+    });
+    let mut environment = Environment::new();
+    let read = match string("Environment").filter(filled) {
+        Some(text) => environment.merge_v2_raw(&text),
+        None => match string("Env").filter(filled) {
+            // Unlike Env of the job it has no delimiter of its own (`MergeFromV1Raw`; c10n 002).
+            Some(text) => environment.merge_v1(&[b";", &text[..]].concat(), None),
+            None => merge_from_ad(&mut environment, &ClassAd::new(), "", world),
+        },
+    };
+    if let Err(error) = read {
+        let text =
+            format!("Invalid {prefix}Environment found in JobAd ({error}).  Aborting ScriptProc::StartJob.");
+        return Some(Err(StartFailure::silent(text)));
+    }
+    about.publish(&mut environment);
+    let limits = limits(about);
+    Some(Ok(JobProcess {
+        arguments_shown: arguments::join_v2_raw(&argv[1..]),
+        command: program.as_os_str().as_bytes().into(),
+        program,
+        argv,
+        environment: environment.entries(),
+        cwd: about.scratch.join(path(&about.job.iwd)),
+        nice: 10,
+        limits,
+        script: true,
+        session: Session::Inherit,
+        ..JobProcess::default()
+    }))
+}
+
+/// `<prefix>Arguments` (V2) if it is a string, else `<prefix>Args` (V1).
+///
+/// # Errors
+/// A V2 text with an unbalanced quote.
+pub(super) fn argument_list(
+    ad: &ClassAd,
+    prefix: &str,
+    world: &dyn World,
+) -> Result<Vec<BString>, arguments::ArgumentError> {
+    let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
+    if let Some(text) = string(attr::ARGUMENTS_V2) {
+        return arguments::parse_v2_raw(&text);
+    }
+    Ok(string(attr::ARGUMENTS_V1).map(|text| arguments::parse_v1_raw(&text)).unwrap_or_default())
+}
+
+/// The files of descriptors 0 to 2: those of the command line, else those of the ad as it was at the start.
+pub(super) fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
+    let context = || about.in_job();
+    let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
+        && !context().boolean("WantCheckpointSignal").unwrap_or(false)
+        && !context().boolean("WantFTOnCheckpoint").unwrap_or(false);
+    [0, 1, 2].map(|at: usize| match (&about.job.overrides[at], &about.job.files[at]) {
+        (Some(own), _) if own.as_bstr() == "-" => StandardFile::Own,
+        (Some(name), _) | (None, Some(name)) => {
+            let name = if name.is_empty() { PathBuf::new() } else { about.scratch.join(path(name)) };
+            StandardFile::Path { path: name, truncate: truncate && at > 0 }
+        }
+        (None, None) => StandardFile::Null,
+    })
+}
+
+/// JOB_RENICE_INCREMENT in the light of the ad, whose `Renice` it becomes; 0 to 19.
+fn renice(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
+    let expression = Expr::parse_with(expression, Dialect::of(world).old()).map_err(|_| {
+        StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad").after_event()
+    })?;
+    let mut ad = ad.clone();
+    ad.insert("Renice", expression);
+    let nice = Context::new(world).my(&ad).int("Renice").unwrap_or(10);
+    Ok(i32::try_from(nice.clamp(0, 19)).unwrap_or(19))
+}
+
+/// The soft limit of the stack that `StackSize` asks for; `None`: none. As the kernel takes a number below 0, for a very large
+/// one.
+pub fn stack_limit(ad: &ClassAd, world: &dyn World) -> Option<u64> {
+    Context::new(world).my(ad).int("StackSize").filter(|size| *size != 0).map(i64::cast_unsigned)
+}
+
+/// Limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`; the rest is lifted
+/// as far as the hard limits allow (`Starter::Init`).
+fn limits(about: &Publication<'_>) -> Vec<Limit> {
+    let context = || about.in_job();
+    let core = match context().int("CoreSize") {
+        Some(size) => u64::try_from(size).ok(),
+        None => Some(0),
+    };
+    let stack = stack_limit(about.ad, about.world);
+    let mut limits = vec![
+        Limit { kind: LimitKind::Core, soft: core, hard: core },
+        Limit { kind: LimitKind::Stack, soft: stack, hard: None },
+        Limit { kind: LimitKind::Cpu, soft: None, hard: None },
+        Limit { kind: LimitKind::FileSize, soft: None, hard: None },
+        Limit { kind: LimitKind::Data, soft: None, hard: None },
+    ];
+    if let (Some(megabytes), _) = address_space(about)
+        && megabytes != 0
+    {
+        let bytes = megabytes.wrapping_mul(1024 * 1024).cast_unsigned();
+        limits.push(Limit { kind: LimitKind::AddressSpace, soft: Some(bytes), hard: Some(bytes) });
+    }
+    limits
+}
+
+/// Returns STARTER_RLIMIT_AS in MiB, and what is wrong with it. The reference takes the expression that the value begins
+/// with: of `1G` the 1 (`ClassAdParser::ParseExpression`).
+fn address_space(about: &Publication<'_>) -> (Option<i64>, Option<String>) {
+    let Some(text) = &about.settings.rlimit_as else { return (None, None) };
+    let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of(about.world)) else {
+        return (
+            None,
+            Some(format!("STARTER_RLIMIT_AS = {text} is not a valid expression: there is no limit")),
+        );
+    };
+    match about.in_slot().target(about.ad).eval(&expression) {
+        Value::Int(megabytes) => {
+            let rest = text[end..].trim();
+            let wrong = (!rest.is_empty()).then(|| {
+                format!(
+                    "STARTER_RLIMIT_AS = {text}: a limit of {megabytes} MiB, as in HTCondor; '{}' is ignored: the value \
+                     is a number of MiB without a unit",
+                    rest.as_bstr()
+                )
+            });
+            (Some(megabytes), wrong)
+        }
+        value => {
+            let shown = value.unparse();
+            (
+                None,
+                Some(format!("STARTER_RLIMIT_AS = {text} is {shown} and not an integer: there is no limit")),
+            )
+        }
+    }
+}
+
+/// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. An
+/// expression over the job's ad, or where it begins with none (as a path does) a plain list. Who starts the job leaves out what is no directory.
+/// `None`: nothing is set; a list of which nothing can be bound is another thing.
+///
+/// # Errors
+/// An expression that gives no string.
+pub fn mounts(
+    setting: &[u8],
+    ad: &ClassAd,
+    scratch: &Path,
+    world: &dyn World,
+) -> Result<Option<Vec<(PathBuf, PathBuf)>>, StartFailure> {
+    let setting = setting.trim();
+    if setting.is_empty() {
+        return Ok(None);
+    }
+    let value = match Expr::parse_prefix(setting, Dialect::of(world)) {
+        Err(_) => BString::from(setting),
+        Ok((expression, _)) => {
+            let value = Context::new(world).my(ad).eval(&expression);
+            match value.as_str() {
+                Some(text) => text.into(),
+                None => {
+                    let shown = value.unparse();
+                    let text =
+                        format!("ERROR: MOUNT_UNDER_SCRATCH does not evaluate to a string, it is : {shown}");
+                    return Err(StartFailure::silent(text));
+                }
+            }
+        }
+    };
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let mut mounts: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for target in list::split(&value).map(path) {
+        if mounts.iter().all(|(_, known)| *known != target) {
+            let inside = target.strip_prefix("/").unwrap_or(&target);
+            mounts.push((scratch.join(inside), target));
+        }
+    }
+    Ok(Some(mounts))
+}
+
+/// The same with /tmp and /var/tmp in front: where the scratch directory is to be encrypted, nothing of the job lies elsewhere
+/// (`VanillaProc::StartJob`).
+pub fn with_temporary(mounts: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let own = ["tmp", "var/tmp"].map(|name| (scratch.join(name), Path::new("/").join(name)));
+    let others = mounts.into_iter().filter(|mount| !own.contains(mount)).collect::<Vec<_>>();
+    own.into_iter().chain(others).collect()
+}
+
+/// TMPDIR of the job: `/tmp` if that is its own, else the scratch directory. For 25.14 any setting will do, also one of
+/// which nothing was bound.
+pub fn temporary(mounts: Option<&[(PathBuf, PathBuf)]>, scratch: &Path, quirks: Quirks) -> PathBuf {
+    let mapped = match quirks.has(Quirk::TmpdirUnmounted) {
+        true => mounts.is_some(),
+        false => mounts.unwrap_or_default().iter().any(|(_, target)| target == Path::new("/tmp")),
+    };
+    if mapped { PathBuf::from("/tmp") } else { scratch.to_owned() }
+}
+
+/// The failure of an exec. `detail` stands in front of the system's error, such as an interpreter that is missing.
+pub fn execute_failed(process: &JobProcess, detail: &str, errno: i32, reason: &str) -> StartFailure {
+    let mut text = format!("Failed to execute '{}'", process.command);
+    if !process.arguments_shown.is_empty() {
+        text += &format!(" with arguments {}", process.arguments_shown);
+    }
+    text += ": ";
+    if !detail.is_empty() {
+        text += detail;
+        text += " ";
+    }
+    text += &format!("(errno={errno}: '{reason}')");
+    StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), errno.into())
+}
+
+/// The failures of the exec of PreCmd or PostCmd: the reference reports it, and then itself.
+pub fn script_failed(process: &JobProcess, errno: i32, reason: &str) -> Vec<StartFailure> {
+    let (command, arguments) = (&process.command, &process.arguments_shown);
+    let with = if arguments.is_empty() { String::new() } else { format!(" with arguments {arguments}") };
+    let text = format!("Failed to execute '{command}'{with}: {reason}");
+    vec![
+        StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), errno.into()),
+        StartFailure::new(format!("Create_Process({command},{arguments}, ...) failed"), 0, 0),
+    ]
+}
+
+/// The failure to open a standard file, 0 to 2.
+pub fn open_failed(name: &Path, descriptor: usize, errno: i32, reason: &str) -> StartFailure {
+    let (phrase, code) = match descriptor {
+        0 => ("standard input", HoldCode::UnableToOpenInput.number()),
+        1 => ("standard output", HoldCode::UnableToOpenOutput.number()),
+        _ => ("standard error", HoldCode::UnableToOpenOutput.number()),
+    };
+    let text = format!("Failed to open '{}' as {phrase}: {reason} (errno {errno})", name.display());
+    StartFailure::new(text, code, errno.into())
+}

@@ -1,0 +1,104 @@
+//! The knobs about namespaces and tracking groups.
+
+use std::ops::RangeInclusive;
+
+use bstr::BString;
+
+use crate::failure::StartFailure;
+use htc_config::{ValueError, View};
+
+/// The knobs about namespaces and tracking groups.
+#[derive(Clone, Debug)]
+pub struct IsolationKnobs {
+    /// USE_PID_NAMESPACES.
+    pub processes: bool,
+    /// USE_PID_NAMESPACE_INIT: the job is not itself the first process of its namespace.
+    pub init: bool,
+    /// NO_JOB_NETWORKING.
+    pub no_network: bool,
+    /// PER_JOB_NAMESPACES: false keeps mounts in the machine's namespace, so that there can be none.
+    pub mounts: bool,
+    /// LIBEXEC.
+    pub libexec: Option<BString>,
+    /// USE_GID_PROCESS_TRACKING, with MIN_TRACKING_GID and MAX_TRACKING_GID.
+    pub tracking: Option<(i64, i64)>,
+}
+
+impl Default for IsolationKnobs {
+    /// The reference's defaults.
+    fn default() -> Self {
+        IsolationKnobs {
+            processes: false,
+            init: true,
+            no_network: false,
+            mounts: true,
+            libexec: None,
+            tracking: None,
+        }
+    }
+}
+
+impl IsolationKnobs {
+    /// Reads all but the truth values, which end 25.14 at different times.
+    ///
+    /// # Errors
+    /// A number that is none.
+    pub fn read(view: &View<'_>, tracked: bool) -> Result<Self, ValueError> {
+        let gid = |name: &str| -> Result<i64, ValueError> {
+            Ok(view.int(name)?.map_or(0, |setting| setting.value))
+        };
+        let tracking = match tracked {
+            true => Some((gid("MIN_TRACKING_GID")?, gid("MAX_TRACKING_GID")?)),
+            false => None,
+        };
+        let libexec = view.string("LIBEXEC")?.map(|setting| setting.value);
+        Ok(IsolationKnobs {
+            libexec: libexec.filter(|path| !path.is_empty()),
+            tracking,
+            ..IsolationKnobs::default()
+        })
+    }
+
+    /// The groups that jobs are tracked by.
+    pub(crate) fn groups(&self) -> Result<Option<RangeInclusive<u32>>, StartFailure> {
+        let Some((least, most)) = self.tracking else { return Ok(None) };
+        let wrong = |text: String| Err(StartFailure::exception(text).after_event());
+        for (name, value) in [("MIN_TRACKING_GID", least), ("MAX_TRACKING_GID", most)] {
+            if value == 0 {
+                return wrong(format!("USE_GID_PROCESS_TRACKING enabled, but {name} is 0"));
+            }
+        }
+        match (u32::try_from(least), u32::try_from(most)) {
+            (Ok(least), Ok(most)) if least <= most => Ok(Some(least..=most)),
+            // It is told so by the daemon of processes, which does not begin with it.
+            _ if least <= most => wrong("unable to spawn the ProcD".to_owned()),
+            _ => wrong(format!("invalid tracking gid range: {least} - {most}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(least: i64, most: i64) -> Result<Option<RangeInclusive<u32>>, String> {
+        let knobs = IsolationKnobs { tracking: Some((least, most)), ..IsolationKnobs::default() };
+        knobs.groups().map_err(|failure| failure.text.to_string())
+    }
+
+    #[test]
+    fn tracking_groups_are_a_range_that_is_not_turned_round() {
+        assert_eq!(groups(750, 757), Ok(Some(750..=757)));
+        assert_eq!(groups(5, 5), Ok(Some(5..=5)));
+        assert_eq!(
+            groups(0, 7),
+            Err("USE_GID_PROCESS_TRACKING enabled, but MIN_TRACKING_GID is 0".to_owned())
+        );
+        assert_eq!(
+            groups(7, 0),
+            Err("USE_GID_PROCESS_TRACKING enabled, but MAX_TRACKING_GID is 0".to_owned())
+        );
+        assert_eq!(groups(760, 750), Err("invalid tracking gid range: 760 - 750".to_owned()));
+        assert!(groups(-1, 5).is_err() && groups(1, 1 << 40).is_err());
+    }
+}

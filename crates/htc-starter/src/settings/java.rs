@@ -1,0 +1,93 @@
+//! What the configuration says about java, and the virtual machine that it names (`java_config.cpp`).
+
+use bstr::{BString, ByteSlice};
+
+use crate::container::{Actor, ToolCall};
+use htc_base::text::{arguments, list};
+use htc_base::world::World;
+use htc_config::{ValueError, View};
+
+/// What the configuration says about java; a knob that is set to nothing is not set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JavaKnobs {
+    /// JAVA.
+    pub program: Option<BString>,
+    /// JAVA_CLASSPATH_ARGUMENT.
+    pub argument: Option<BString>,
+    /// JAVA_CLASSPATH_SEPARATOR, of which the first character counts.
+    pub separator: Option<BString>,
+    /// JAVA_CLASSPATH_DEFAULT.
+    pub class_path: Option<BString>,
+    /// JAVA_EXTRA_ARGUMENTS.
+    pub extra: Option<BString>,
+}
+
+impl JavaKnobs {
+    /// Reads them all.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
+        let text = |name: &str| {
+            Ok::<_, ValueError>(view.string(name)?.map(|set| set.value).filter(|text| !text.is_empty()))
+        };
+        Ok(JavaKnobs {
+            program: text("JAVA")?,
+            argument: text("JAVA_CLASSPATH_ARGUMENT")?,
+            separator: text("JAVA_CLASSPATH_SEPARATOR")?,
+            class_path: text("JAVA_CLASSPATH_DEFAULT")?,
+            extra: text("JAVA_EXTRA_ARGUMENTS")?,
+        })
+    }
+
+    /// The question what the virtual machine is (`java_detect`); `None`: it cannot be asked.
+    pub fn question(&self) -> Option<ToolCall> {
+        let line = self.line(&[])?.ok()?;
+        Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], Actor::Starter))
+    }
+
+    /// Whether a directory of the class path has the class that answers it.
+    pub fn can_tell(&self, world: &dyn World) -> bool {
+        let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
+        let mut directories = list::split(default).map(|directory| directory.to_path_lossy().into_owned());
+        self.program.is_some()
+            && directories.any(|directory| world.stat(&directory.join("CondorJavaInfo.class")).is_ok())
+    }
+
+    /// The virtual machine with its class path and JAVA_EXTRA_ARGUMENTS (`java_config`). `None`: there is no JAVA.
+    ///
+    /// # Errors
+    /// Extra arguments that cannot be read.
+    pub fn line(&self, jars: &[BString]) -> Option<Result<Vec<BString>, arguments::ArgumentError>> {
+        let mut line = vec![self.program.clone()?];
+        line.push(self.argument.clone().unwrap_or_else(|| "-classpath".into()));
+        let separator = self.separator.as_ref().map_or(b':', |text| text[0]);
+        let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
+        let words = list::split(default).map(BString::from).chain(jars.iter().cloned());
+        line.push(bstr::join([separator], words).into());
+        let extra = self.extra.as_ref().map(|text| arguments::parse_v1_raw_or_v2_quoted(text));
+        Some(extra.transpose().map(|extra| line.into_iter().chain(extra.unwrap_or_default()).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_class_path_has_the_first_character_of_the_separator_and_at_least_a_dot() {
+        let knobs = JavaKnobs { program: Some("/usr/bin/java".into()), ..JavaKnobs::default() };
+        let line = |knobs: &JavaKnobs| knobs.line(&["a.jar".into()]).unwrap().unwrap();
+        assert_eq!(line(&knobs), ["/usr/bin/java", "-classpath", ".:a.jar"]);
+        let given = JavaKnobs {
+            argument: Some("-cp".into()),
+            separator: Some("; ".into()),
+            class_path: Some("/one, /two".into()),
+            extra: Some("\"-Xa '-Db=c d'\"".into()),
+            ..knobs
+        };
+        assert_eq!(line(&given), ["/usr/bin/java", "-cp", "/one;/two;a.jar", "-Xa", "-Db=c d"]);
+        assert!(JavaKnobs { extra: Some("\"x".into()), ..given }.line(&[]).unwrap().is_err());
+        assert!(JavaKnobs::default().line(&[]).is_none());
+    }
+}

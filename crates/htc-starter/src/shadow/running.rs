@@ -1,0 +1,340 @@
+//! The job while a starter has it: transfers, execution, updates, suspension, errors, periodic policy.
+
+use bstr::BString;
+
+use super::event::Why;
+use super::machine::{Action, Ask, Fate, Phase, Shadow};
+use super::reason::{improved, protocol_of};
+use super::updates::NUM_JOB_STARTS;
+use htc_base::job::{HoldCode, JobStatus};
+use htc_base::text::list;
+use htc_base::time::Now;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Value, is_private, references};
+use htc_hook::transfer::{Transferred, Way};
+use htc_hook::user_policy::{self, Fired, Running};
+use htc_user_log::{Body, Transfer};
+
+/// What was moved, by protocol: in and out.
+const STATS: [&str; 2] = ["TransferInputStats", "TransferOutputStats"];
+
+impl Shadow<'_> {
+    pub(super) fn transfer(&mut self, now: Now, way: Way, out: &mut Vec<Action>) {
+        let (step, names) = match way.is_input() {
+            true => {
+                let names =
+                    ["TransferInStarted", "JobCurrentStartTransferInputDate", "NumInputTransferStarts"];
+                (Transfer::InputStarted, names)
+            }
+            false => {
+                let names =
+                    ["TransferOutStarted", "JobCurrentStartTransferOutputDate", "NumOutputTransferStarts"];
+                (Transfer::OutputStarted, names)
+            }
+        };
+        self.ad.set(names[0], now.epoch());
+        self.ad.set(names[1], now.epoch());
+        self.count(names[2]);
+        let host = if way.is_input() { self.setup.address.clone() } else { BString::default() };
+        Self::log(Body::Transfer { step, host }, out);
+    }
+
+    pub(super) fn transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
+        let stats = STATS[usize::from(!done.way.is_input())];
+        let (step, finished, dated) = match done.way.is_input() {
+            true => {
+                let (finished, dated) = ("TransferInFinished", "JobCurrentFinishTransferInputDate");
+                (Transfer::InputFinished, finished, dated)
+            }
+            false => {
+                let (finished, dated) = ("TransferOutFinished", "JobCurrentFinishTransferOutputDate");
+                (Transfer::OutputFinished, finished, dated)
+            }
+        };
+        self.ad.set(finished, now.epoch());
+        self.ad.set(dated, if done.failure.is_some() { -1 } else { now.epoch() });
+        let is_checkpoint = matches!(done.way, Way::Checkpoint(_));
+        // The last transfer of a run counts, with what earlier runs moved.
+        if !(is_checkpoint && done.failure.is_some()) {
+            let before = &self.this_run.moved[usize::from(!done.way.is_input())];
+            self.ad.set(stats, done.tally.stats(before, self.setup.world));
+        }
+        let bytes = if done.failure.is_some() { 0 } else { done.tally.bytes };
+        let (name, of_run) = match done.way.is_input() {
+            // As the job sees it: what it was sent it has received.
+            true => ("BytesRecvd", &mut self.this_run.received),
+            false => ("BytesSent", &mut self.this_run.sent),
+        };
+        // Of a run the last transfer counts, after checkpoints too (c31 o38).
+        let earlier = std::mem::replace(of_run, bytes);
+        let total = self.context().real(name).unwrap_or(0.0);
+        self.ad.set(name, total - earlier as f64 + bytes as f64);
+        if let (Way::Output, Some(_)) = (done.way, &done.failure) {
+            self.note_end_without_output();
+        }
+        if done.way == Way::Output && done.failure.is_none() {
+            self.ad.set("SpooledOutputFiles", BString::from(bstr::join(",", &done.stored)));
+        }
+        if is_checkpoint {
+            // It was not the job's end.
+            self.this_run.end = ClassAd::new();
+            self.this_run.heard_end = false;
+        }
+        if is_checkpoint && done.failure.is_none() {
+            self.note_checkpoint(now);
+        }
+        // A checkpoint that failed has no end of its own (c31 o39).
+        if !(is_checkpoint && done.failure.is_some()) {
+            Self::log(Body::Transfer { step, host: BString::default() }, out);
+        }
+    }
+
+    /// The starter says how a job ended whose output it could not bring back (`BaseShadow::mockTerminateJob`).
+    fn note_end_without_output(&mut self) {
+        self.this_run.heard_end = true;
+        if !self.this_run.end.contains("ExitReason") {
+            self.this_run.end.set("ExitReason", "Exited normally");
+        }
+    }
+
+    /// What was moved in the runs so far.
+    pub(super) fn moved_before(&self) -> [ClassAd; 2] {
+        STATS.map(|name| match self.context().eval_attr(name) {
+            Value::Ad(ad) => (*ad).clone(),
+            _ => ClassAd::new(),
+        })
+    }
+
+    /// A shadow tells of transfers also where there were none (`BaseShadow::updateJobInQueue`).
+    pub(super) fn tell_of_transfers(&mut self) {
+        for name in ["BytesRecvd", "BytesSent"] {
+            if !self.ad.contains(name) {
+                self.ad.set(name, 0.0);
+            }
+        }
+        for name in STATS {
+            if !self.ad.contains(name) {
+                self.ad.set(name, ClassAd::new());
+            }
+        }
+    }
+
+    /// What the job did up to its checkpoint was not in vain (`notifySuccessfulPeriodicCheckpoint`).
+    fn note_checkpoint(&mut self, now: Now) {
+        let number = self.int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
+        self.ad.set("CheckpointNumber", number);
+        let ended = self.this_run.exited.unwrap_or(now.epoch());
+        let ran = self.this_run.executing.map_or(0, |began| ended - began);
+        self.ad.set("CommittedTime", self.int("CommittedTime").unwrap_or(0) + ran);
+        self.ad.set("JobLastCheckpointTime", ended);
+        self.this_run.checkpoint = Some(ended);
+        // It goes on at once.
+        self.this_run.executing = Some(now.epoch());
+    }
+
+    pub(super) fn executing(&mut self, now: Now, scratch: &BString, out: &mut Vec<Action>) {
+        if self.this_run.executing.is_none() {
+            let started = self.this_run.started.map_or(0, |started| started.epoch());
+            self.ad.set("ActivationSetupDuration", now.epoch() - started);
+        }
+        self.this_run.executing = Some(now.epoch());
+        let execute = self.execute_event(scratch);
+        // An ad beside the event says how often it ran before.
+        out.push(Action::LogBefore(Box::new(execute), Box::new(self.ad.clone())));
+        self.this_run.starts_before = self.ad.get(NUM_JOB_STARTS);
+        self.count(NUM_JOB_STARTS);
+        self.ad.set("JobCurrentStartExecutingDate", now.epoch());
+    }
+
+    fn execute_event(&self, scratch: &BString) -> Body {
+        let host = self.setup.address.clone();
+        if self.setup.local {
+            return Body::Execute { host, slot_name: BString::default(), properties: Vec::new() };
+        }
+        let mut told = ClassAd::new();
+        told.set("CondorScratchDir", Value::from(scratch.clone()));
+        if let Some(slot) = &self.setup.slot_ad {
+            let more = self.string("UserLogExecuteEventAttrs").unwrap_or_default();
+            tell_of_slot(slot, &more, self.setup.world, &mut told);
+        }
+        let properties =
+            told.sorted().into_iter().map(|(name, expr)| (BString::from(name), expr.unparse_old())).collect();
+        Body::Execute { host, slot_name: self.setup.slot.clone(), properties }
+    }
+
+    /// The job's process has ended (`recordActivationExitExecutionTime`).
+    pub(super) fn job_ended(&mut self, now: Now) {
+        if let (Some(executing), None, false) =
+            (self.this_run.executing, self.this_run.gone, self.this_run.deaf)
+        {
+            self.this_run.exited = Some(now.epoch());
+            self.this_run.heard_end = true;
+            self.ad.set("ActivationExecutionDuration", now.epoch() - executing);
+        }
+    }
+
+    pub(super) fn updated(&mut self, update: &ClassAd, out: &mut Vec<Action>) {
+        // How the job ended is told before the output is transferred, but after the PostCmd: of one that failed nobody hears it.
+        if self.this_run.gone == Some(HoldCode::PostScriptFailed as i64) {
+            return;
+        }
+        match self.setup.local {
+            // The starter's own ad (`notifyJobExit`).
+            true => self.take_over_locally(update),
+            false => self.take_over(update),
+        }
+        let Some(size) = self.int("ImageSize").filter(|_| self.this_run.executing.is_some()) else { return };
+        let measures = (size, self.int("MemoryUsage"), self.int("ResidentSetSize"));
+        if self.this_run.image == Some(measures) {
+            return;
+        }
+        self.this_run.image = Some(measures);
+        if self.setup.local {
+            return;
+        }
+        let proportional = self.int("ProportionalSetSizeKb");
+        let (_, memory_usage, resident) = measures;
+        Self::log(Body::ImageSize { size, memory_usage, resident, proportional }, out);
+    }
+
+    pub(super) fn suspended(&mut self, now: Now, processes: Option<u32>, out: &mut Vec<Action>) {
+        match processes {
+            Some(processes) => {
+                self.set_status(now, JobStatus::SUSPENDED);
+                self.count("TotalSuspensions");
+                self.ad.set("LastSuspensionTime", now.epoch());
+                Self::log(Body::Suspended(processes.into()), out);
+            }
+            None => {
+                self.set_status(now, JobStatus::RUNNING);
+                self.count_suspension(now);
+                Self::log(Body::Unsuspended, out);
+            }
+        }
+    }
+
+    /// The time that the job was suspended (`RemoteResource::recordResumeEvent`). A starter alone counts none.
+    fn count_suspension(&mut self, now: Now) {
+        if self.setup.local {
+            return;
+        }
+        let int = |name: &str| self.int(name).unwrap_or(0);
+        let since = int("LastSuspensionTime");
+        let lasted = if since > 0 { now.epoch() - since } else { 0 };
+        let (total, open) = (int("CumulativeSuspensionTime"), int("UncommittedSuspensionTime"));
+        self.ad.set("CumulativeSuspensionTime", total + lasted);
+        if since > 0 {
+            self.ad.set("UncommittedSuspensionTime", open + lasted);
+        }
+        self.ad.set("LastSuspensionTime", 0i64);
+    }
+
+    /// An error of the starter: told at once, and what becomes of the job when it has ended.
+    pub(super) fn error(&mut self, why: Why, critical: bool, out: &mut Vec<Action>) {
+        if self.this_run.gone.is_some() {
+            return;
+        }
+        // What a starter itself logs has no codes (`LocalUserLog::logStarterError`).
+        let (code, subcode) = if self.setup.local { (0, 0) } else { why.codes() };
+        let body = Body::RemoteError {
+            critical,
+            daemon: "starter".into(),
+            host: if self.setup.local { self.setup.address.clone() } else { self.setup.slot.clone() },
+            message: why.reason.clone(),
+            code,
+            subcode,
+        };
+        Self::log(body, out);
+        // Of several the last that has a code counts in the local universe (`JICLocalSchedd::holdJob`), else the first.
+        let last_counts = self.setup.local && why.code != 0;
+        let replaced = last_counts && matches!(self.this_run.fate, Some(Fate::Failed(_)));
+        if !critical || self.this_run.fate.is_some() && !replaced {
+            return;
+        }
+        if self.setup.local {
+            self.this_run.fate = Some(Fate::Failed(why));
+            return;
+        }
+        let Why { reason, code, subcode } = why;
+        let text = [b"Error from ", &self.setup.slot[..], b": ", &reason].concat();
+        let (reason, code) = improved(&text, code, self.this_run.executing.is_some(), &self.setup.host);
+        self.this_run.protocol = protocol_of(&text, code);
+        // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
+        let (code, subcode) = if code == 0 { (HoldCode::StarterError.number(), 0) } else { (code, subcode) };
+        self.this_run.gone = Some(code);
+        self.this_run.fate = Some(Fate::Failed(Why { reason, code, subcode }));
+    }
+
+    /// Policies of a job that runs. The first that fires ends it.
+    pub(super) fn periodic(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.this_run.fate.is_some() {
+            return;
+        }
+        let mut ad = self.ad_of_policy();
+        let before = Context::new(self.setup.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
+        ad.set("RemoteWallClockTime", before + self.age(now) as f64);
+        let (fate, ask) = match user_policy::while_running(&ad, self.setup.knobs, &self.frozen(now)) {
+            Some(Running::Vacated { reason, code, subcode }) => {
+                (Fate::Vacate(Why { reason, code: code as i64, subcode }), Ask::Vacate)
+            }
+            Some(Running::Fired(Fired::Hold { reason, code, subcode })) => {
+                (Fate::Hold(Why { reason, code: code as i64, subcode }), Ask::Hold)
+            }
+            Some(Running::Fired(Fired::Remove(reason))) => (Fate::Remove(reason), Ask::Remove),
+            None => return self.set_policy_alarm(now, out),
+        };
+        // A starter sends its job back as if it were removed (`JICLocalSchedd::requeueJob`).
+        let ask = if self.setup.local && ask == Ask::Vacate { Ask::Requeue } else { ask };
+        self.this_run.fate = Some(fate);
+        out.push(Action::WakeAt(None));
+        self.ask(ask, out);
+        debug_assert!(self.phase == Phase::Running);
+    }
+
+    /// A shadow evaluates periodic policies at each update of its starter; one of the local universe at its interval alone
+    /// (`RemoteResource::updateFromStarter`).
+    pub(super) fn policy_after_update(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.phase == Phase::Running && !self.setup.local && self.setup.interval > 0 {
+            self.periodic(now, out);
+        }
+    }
+
+    /// How long the job runs as policies have it: since its shadow began, in the local universe since its first start
+    /// (`getJobBirthday`).
+    fn age(&self, now: Now) -> i64 {
+        let first = self.int("JobStartDate").filter(|_| self.setup.local);
+        let born = first.or_else(|| self.this_run.started.map(|started| started.epoch()));
+        born.map_or(0, |born| now.epoch() - born)
+    }
+
+    /// Asks the starter for the job's end: at once where neither the job nor the pool wants to be graceful
+    /// (`jobWantsGracefulRemoval`).
+    pub(super) fn ask(&self, ask: Ask, out: &mut Vec<Action>) {
+        let wish = self.context().boolean("WantGracefulRemoval");
+        let graceful = self.setup.local || wish.unwrap_or(self.setup.graceful);
+        out.push(if graceful { Action::Ask(ask) } else { Action::AskAtOnce(ask) });
+    }
+}
+
+/// What the event of an execution tells of its slot: how much of each resource there is, which of it, and what it is like; and what the
+/// job asks for. Reference: `CopyMachineResources`, `CopySelectAttrs` (compat_classad_util.cpp).
+fn tell_of_slot(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
+    let context = Context::new(world).my(slot);
+    let copy = |name: &[u8], told: &mut ClassAd| {
+        // What opens the claim is for nobody's eyes, whoever names it.
+        if let Some(expr) = slot.get(name).filter(|_| !told.contains(name) && !is_private(name)) {
+            told.insert(name, expr);
+        }
+    };
+    let with_references = |name: &[u8], told: &mut ClassAd| {
+        let referred = slot.get(name).and_then(|expr| references::internal(&expr, context));
+        copy(name, told);
+        referred.iter().flatten().for_each(|name| copy(name.as_bytes(), told));
+    };
+    let listed = context.string("MachineResources").unwrap_or_else(|| "CPUs, Disk, Memory".into());
+    for resource in list::split(&listed) {
+        copy(resource, told);
+        with_references(&[b"Available", resource].concat(), told);
+    }
+    list::split(more).for_each(|name| with_references(name, told));
+}

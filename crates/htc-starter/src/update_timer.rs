@@ -1,0 +1,112 @@
+//! When the periodic update is due, and what other updates there are.
+
+use std::time::Duration;
+
+use htc_base::quirks::{Decided, Quirk, Quirks};
+use htc_base::time::{Now, Tick};
+
+/// Why there is an update. One of the timer's is made for the hook anew; any other is the shadow's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    Time,
+    Change,
+}
+
+/// Longest interval, in seconds, that is shown to be rounded: of longer ones a second is less than a tenth.
+const SHORT: u64 = 10;
+
+/// The clock of updates: 25.14 rounds each to whole seconds; else the interval is kept.
+pub(super) fn update_rounding(quirks: Quirks) -> Decided {
+    quirks.decide(Quirk::UpdateTimerRounded)
+}
+
+/// True if rounding makes a visible difference to an interval.
+pub(super) fn shows_rounding(interval: Duration) -> bool {
+    interval.as_secs() <= SHORT
+}
+
+/// The time of the first update, `delay` after the start of the job.
+pub(super) fn first_update(now: Now, delay: Duration, rounded: bool) -> Tick {
+    match rounded {
+        _ if delay.is_zero() => now.tick(),
+        true => at_whole_second(now, delay),
+        false => now.tick().plus(delay),
+    }
+}
+
+/// The time of the update after the one that was due at `due` and runs now.
+pub(super) fn next_update(now: Now, due: Tick, interval: Duration, rounded: bool) -> Tick {
+    if rounded {
+        return at_whole_second(now, interval);
+    }
+    let next = due.plus(interval);
+    // After a pause of the machine updates are not made up for.
+    if next > now.tick() { next } else { now.tick().plus(interval) }
+}
+
+/// The time to wake up for an update. A daemon sleeps whole seconds from the moment it last looked at its timers.
+pub(super) fn wake_for(due: Tick, now: Now, rounded: bool) -> Tick {
+    let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
+    if rounded { due.plus(awake) } else { due }
+}
+
+/// The nearest whole second of the clock (`Timeslice::updateNextStartTime`), so that 4 s show as 4 or 5 (s01).
+fn at_whole_second(now: Now, delay: Duration) -> Tick {
+    const SECOND: i64 = 1_000_000;
+    let exact = now.wall_us.saturating_add(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX));
+    let whole = exact.saturating_add(SECOND / 2).div_euclid(SECOND).saturating_mul(SECOND);
+    now.tick().plus(Duration::from_micros(u64::try_from(whole.saturating_sub(now.wall_us)).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn at(wall_us: i64) -> Now {
+        Now { wall_us, monotonic_us: 5 * SECOND }
+    }
+
+    #[test]
+    fn updates_of_the_reference_are_due_at_the_nearest_whole_second() {
+        let due = |wall_us, delay| at_whole_second(at(wall_us), Duration::from_secs(delay)).0;
+        assert_eq!(due(14_475_000, 2), 5_000_000 + 1_525_000);
+        assert_eq!(due(20_583_000, 2), 5_000_000 + 2_417_000);
+        assert_eq!(due(20_000_000, 4), 5_000_000 + 4_000_000);
+        assert_eq!(due(20_700_000, 0), 5_000_000 + 300_000);
+    }
+
+    #[test]
+    fn updates_keep_their_interval_whatever_part_of_a_second_the_job_starts_in() {
+        for interval in [1, 3, 5, 300] {
+            for start in [14_360_000, 14_500_000, 14_720_000] {
+                let interval = Duration::from_secs(interval);
+                let mut now = at(start);
+                let mut due = first_update(now, interval, false);
+                let mut before = now.tick();
+                for _ in 0..5 {
+                    let woken = wake_for(due, now, false);
+                    assert_eq!(woken, before.plus(interval), "{start} {interval:?}");
+                    // Three milliseconds late each time.
+                    let passed = woken.0 + 3_000 - now.monotonic_us;
+                    now.monotonic_us += passed;
+                    now.wall_us += i64::try_from(passed).unwrap();
+                    before = woken;
+                    due = next_update(now, due, interval, false);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn updates_that_a_pause_has_left_out_are_not_made_up_for() {
+        let interval = Duration::from_secs(5);
+        let now = at(20_000_000);
+        assert_eq!(
+            next_update(now, Tick(0), Duration::from_secs(1), false),
+            now.tick().plus(Duration::from_secs(1))
+        );
+        assert_eq!(next_update(now, Tick(4 * SECOND), interval, false), Tick(9 * SECOND));
+    }
+}

@@ -1,0 +1,164 @@
+//! The volume group that a startd with LVM makes of a file where the configuration names none (LVM_BACKING_FILE).
+//!
+//! Reference: `VolumeManager::VolumeManager`, `CreateLoopback`, `CleanupAllDevices` of `VolumeManager.cpp`. No recording has it: their
+//! source is the only evidence.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+
+use htc_config::{ValueError, View};
+
+/// What stands for the loop device where none is made.
+const SOME_DEVICE: &[u8] = b"/dev/loopN";
+
+/// A group that stands on a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeGroup {
+    /// LVM_BACKING_FILE.
+    pub file: PathBuf,
+    /// How large it is at least, in bytes: LVM_BACKING_FILE_SIZE_MB and a fiftieth.
+    pub bytes: u64,
+    /// The group's name.
+    pub name: BString,
+    /// The pool in it, where volumes are thin.
+    pub pool: Option<BString>,
+}
+
+/// One command.
+pub type Words = Vec<BString>;
+
+pub(super) fn words(words: &[&[u8]]) -> Words {
+    words.iter().map(|word| BString::from(*word)).collect()
+}
+
+impl VolumeGroup {
+    /// The group that the configuration asks for: a startd of 25.14 makes one wherever none is named; here a file has to be named,
+    /// as it takes 10 GB of the disk.
+    ///
+    /// # Errors
+    /// A knob that is no number or truth value.
+    pub fn read(view: &View<'_>) -> Result<Option<Self>, ValueError> {
+        let Some(file) = view.string("LVM_BACKING_FILE")?.filter(|file| !file.origin.is_default()) else {
+            return Ok(None);
+        };
+        let thin = view.boolean("LVM_USE_THIN_PROVISIONING")?.is_some_and(|setting| setting.value);
+        let mib = view.int("LVM_BACKING_FILE_SIZE_MB")?.map_or(10_240, |setting| setting.value);
+        let kib = mib.max(0).unsigned_abs().saturating_mul(1024);
+        let named = view.string("LVM_AUTO_VG_NAME")?.map(|name| name.value).filter(|name| !name.is_empty());
+        let name = named.unwrap_or_else(|| "condor_STARTD".into());
+        let pool = thin.then(|| BString::from([name.as_slice(), b"_THINPOOL"].concat()));
+        // As `static_cast<off_t>(size_kb * 1.02) * 1024`.
+        let bytes = ((kib as f64 * 1.02) as u64).saturating_mul(1024);
+        let file = PathBuf::from(OsStr::from_bytes(&file.value));
+        Ok((!file.as_os_str().is_empty() && bytes > 0).then_some(VolumeGroup { file, bytes, name, pool }))
+    }
+
+    fn path(&self) -> &[u8] {
+        self.file.as_os_str().as_bytes()
+    }
+
+    /// Asks which loop devices there are.
+    pub fn listing() -> Words {
+        words(&[b"losetup", b"--list", b"--output", b"name,back-file"])
+    }
+
+    /// Asks which group a device belongs to.
+    pub fn asking(device: &[u8]) -> Words {
+        words(&[b"pvs", b"--noheadings", b"-o", b"vg_name", device])
+    }
+
+    /// Makes a loop device of the file.
+    pub fn attaching(&self) -> Words {
+        words(&[b"losetup", b"--find", b"--show", self.path()])
+    }
+
+    /// Makes the group on a loop device.
+    pub fn making(&self, device: &[u8]) -> Vec<Words> {
+        let mut all = vec![
+            words(&[b"pvcreate", device]),
+            words(&[b"vgcreate", b"--autobackup", b"n", &self.name, device]),
+        ];
+        if let Some(pool) = &self.pool {
+            let create =
+                [&b"lvcreate"[..], b"--autobackup", b"n", b"--type", b"thin-pool", b"-l", b"100%FREE"];
+            all.push([words(&create), words(&[&self.name, b"-n", pool])].concat());
+        }
+        all
+    }
+
+    /// Removes the group from its loop device; what is not there is no failure.
+    pub fn clearing(&self, device: &[u8]) -> Vec<Words> {
+        let pool = self.pool.as_ref().map(|pool| {
+            let both = [self.name.as_slice(), b"/", pool].concat();
+            words(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"])
+        });
+        let group = words(&[b"vgremove", &self.name, b"--yes", b"--force"]);
+        let physical = words(&[b"pvremove", device, b"--yes", b"--force"]);
+        pool.into_iter().chain([group, physical]).collect()
+    }
+
+    /// Takes the loop device away.
+    pub fn detaching(device: &[u8]) -> Words {
+        words(&[b"losetup", b"-d", device])
+    }
+
+    /// All commands from the first to the last before a volume, with some loop device.
+    pub fn rehearsed(&self) -> Vec<Words> {
+        [vec![self.attaching()], self.making(SOME_DEVICE)].concat()
+    }
+
+    /// All commands when it goes, with some loop device.
+    pub fn rehearsed_end(&self) -> Vec<Words> {
+        [self.clearing(SOME_DEVICE), vec![VolumeGroup::detaching(SOME_DEVICE)]].concat()
+    }
+}
+
+/// The loop devices with their files, as `losetup --list` tells them below a heading.
+pub fn loops(listed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    listed.lines().skip(1).filter_map(|line| {
+        let mut words = line.split_str(" ").filter(|word| !word.is_empty());
+        Some((words.next()?, words.next()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_on_a_file_is_made_and_removed_by_the_commands_of_the_volume_manager() {
+        let group = VolumeGroup {
+            file: "/spool/disk.img".into(),
+            bytes: 1024,
+            name: "condor_STARTD".into(),
+            pool: Some("condor_STARTD_THINPOOL".into()),
+        };
+        let lines = |all: Vec<Words>| -> Vec<String> {
+            all.iter().map(|words| bstr::join(" ", words).to_str_lossy().into_owned()).collect()
+        };
+        let made = [
+            "losetup --find --show /spool/disk.img",
+            "pvcreate /dev/loopN",
+            "vgcreate --autobackup n condor_STARTD /dev/loopN",
+            "lvcreate --autobackup n --type thin-pool -l 100%FREE condor_STARTD -n condor_STARTD_THINPOOL",
+        ];
+        assert_eq!(lines(group.rehearsed()), made);
+        let thick = VolumeGroup { pool: None, ..group };
+        let gone = [
+            "vgremove condor_STARTD --yes --force",
+            "pvremove /dev/loopN --yes --force",
+            "losetup -d /dev/loopN",
+        ];
+        assert_eq!(lines(thick.rehearsed_end()), gone);
+    }
+
+    #[test]
+    fn loop_devices_are_read_below_their_heading() {
+        let listed = b"NAME       BACK-FILE\n/dev/loop0 /a/b\n/dev/loop1\n/dev/loop2  /c (deleted)\n";
+        let found: Vec<_> = loops(listed).collect();
+        assert_eq!(found, [(&b"/dev/loop0"[..], &b"/a/b"[..]), (b"/dev/loop2", b"/c")]);
+    }
+}

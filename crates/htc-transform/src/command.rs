@@ -1,0 +1,259 @@
+//! The command table and its small tokenizer (`tokener.cpp`, `ParseRulesCallback` of `xform_utils.cpp`).
+
+use bstr::BString;
+
+use htc_base::text::similar::nearest;
+use htc_base::text::{caseless, words};
+
+words! {
+    /// The commands. NAME, REQUIREMENTS and UNIVERSE are met here only where loading left them in the text.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "each is the command of that name in the manual")]
+    pub enum Keyword.name {
+        Copy => "COPY",
+        Default => "DEFAULT",
+        Delete => "DELETE",
+        EvalMacro => "EVALMACRO",
+        EvalSet => "EVALSET",
+        Name => "NAME",
+        Rename => "RENAME",
+        Requirements => "REQUIREMENTS",
+        Set => "SET",
+        Transform => "TRANSFORM",
+        Universe => "UNIVERSE",
+    }
+}
+
+impl Keyword {
+    /// The keyword of that name, in any case.
+    pub fn parse(word: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|keyword| caseless::eq(word, keyword.name().as_bytes()))
+    }
+
+    /// All names, for suggestions.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().map(Self::name)
+    }
+
+    fn takes_value(self) -> bool {
+        use Keyword::{Copy, Default, EvalMacro, EvalSet, Rename, Set};
+        matches!(self, Set | EvalSet | Default | EvalMacro | Copy | Rename)
+    }
+
+    fn takes_pattern(self) -> bool {
+        matches!(self, Keyword::Copy | Keyword::Rename | Keyword::Delete)
+    }
+}
+
+/// A command as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// Which.
+    pub keyword: Keyword,
+    /// What it works on; `None` for a bare TRANSFORM.
+    pub attribute: Option<Attribute>,
+    /// The rest of the line before macro expansion. For commands of one argument it begins at that argument.
+    pub value: BString,
+    /// Offset of `value` in the line.
+    pub value_at: usize,
+    /// Offset of the attribute in the line.
+    pub attribute_at: usize,
+}
+
+impl Command {
+    /// The command that does nothing: a bare TRANSFORM.
+    pub(super) fn nothing() -> Self {
+        let (value_at, attribute_at) = (0, 0);
+        Command {
+            keyword: Keyword::Transform,
+            attribute: None,
+            value: BString::default(),
+            value_at,
+            attribute_at,
+        }
+    }
+}
+
+/// The first argument.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attribute {
+    /// A name, as written, without quotes. `trailing` is the `,` or `=` that stood behind it: the reference turns that
+    /// into a NUL byte of the name, here it is dropped as was meant.
+    Name {
+        /// The name.
+        name: BString,
+        /// The dropped character.
+        trailing: Option<u8>,
+    },
+    /// `/regex/flags`.
+    Pattern(Pattern),
+}
+
+/// A pattern over attribute names. Matching is always without regard to case.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    /// The text between the slashes.
+    pub regex: BString,
+    /// Flag `g`, which in the reference has the number of PCRE2's ANCHORED: the pattern matches at the start only.
+    pub anchored: bool,
+    /// Flag `m`.
+    pub multi_line: bool,
+    /// Flag `U`.
+    pub ungreedy: bool,
+}
+
+/// Why a line is no command. When the line is reached the transform fails.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// The first word is no keyword.
+    #[error("{0} is not a valid transform keyword")]
+    UnknownKeyword(BString),
+    /// Nothing after the keyword.
+    #[error("{} needs an argument", .0.name())]
+    NoArgument(Keyword),
+    /// Nothing after the attribute.
+    #[error("{} needs 2 arguments", .0.name())]
+    OneArgument(Keyword),
+    /// A pattern without its second slash, or with an unknown flag.
+    #[error("invalid regex")]
+    BadPattern,
+}
+
+/// Parses a line as a command.
+pub(super) fn parse(line: &[u8]) -> Result<Command, CommandError> {
+    let mut tokens = Tokens { line, next: 0 };
+    let Some(word) = tokens.token() else { return Err(CommandError::UnknownKeyword(BString::default())) };
+    // A comment that was not taken for one, since blanks before it were kept: the last line of a file without newline.
+    if word.text == b"#" {
+        return Ok(Command::nothing());
+    }
+    let Some(keyword) = Keyword::parse(word.text) else {
+        return Err(CommandError::UnknownKeyword(word.text.into()));
+    };
+    let Some(first) = tokens.token() else {
+        let (attribute_at, value_at) = (line.len(), line.len());
+        let bare = Command { keyword, attribute: None, value: BString::default(), value_at, attribute_at };
+        return if keyword == Keyword::Transform { Ok(bare) } else { Err(CommandError::NoArgument(keyword)) };
+    };
+    let attribute_at = first.at;
+    let attribute = if keyword.takes_pattern() && line.get(first.at) == Some(&b'/') {
+        Attribute::Pattern(tokens.pattern(first.at)?)
+    } else {
+        let (name, trailing) = match first.text {
+            [name @ .., last @ (b',' | b'=')] => (name, Some(*last)),
+            name => (name, None),
+        };
+        Attribute::Name { name: name.into(), trailing }
+    };
+    let mut current = first;
+    if keyword.takes_value() {
+        let missing = CommandError::OneArgument(keyword);
+        current = tokens.token().ok_or(missing.clone())?;
+        if matches!(current.text, b"=" | b",") {
+            current = tokens.token().ok_or(missing)?;
+        }
+    }
+    let value_at = current.at - usize::from(current.quoted);
+    Ok(Command {
+        keyword,
+        attribute: Some(attribute),
+        value: line[value_at..].into(),
+        value_at,
+        attribute_at,
+    })
+}
+
+/// A cursor over the words of a line.
+struct Tokens<'a> {
+    line: &'a [u8],
+    next: usize,
+}
+
+struct Token<'a> {
+    text: &'a [u8],
+    /// Offset of the text, behind the opening quote of a quoted one.
+    at: usize,
+    quoted: bool,
+}
+
+impl<'a> Tokens<'a> {
+    fn token(&mut self) -> Option<Token<'a>> {
+        let rest = self.line.get(self.next..)?;
+        let at = self.next + rest.iter().position(|b| !b" \t\r\n".contains(b))?;
+        let first = self.line[at];
+        if matches!(first, b'"' | b'\'') {
+            let at = at + 1;
+            let end = memchr::memchr(first, &self.line[at..]).map(|length| at + length);
+            self.next = end.map_or(self.line.len(), |end| end + 1);
+            let text = &self.line[at..end.unwrap_or(self.line.len())];
+            return Some(Token { text, at, quoted: true });
+        }
+        let length = self.line[at..].iter().position(|b| b" \t\r\n".contains(b));
+        self.next = length.map_or(self.line.len(), |length| at + length);
+        Some(Token { text: &self.line[at..self.next], at, quoted: false })
+    }
+
+    /// The pattern whose first slash stands at `at`; goes on behind its flags.
+    fn pattern(&mut self, at: usize) -> Result<Pattern, CommandError> {
+        let body = at + 1;
+        let end = memchr::memchr(b'/', &self.line[body..]).ok_or(CommandError::BadPattern)? + body;
+        let mut pattern = Pattern { regex: self.line[body..end].into(), ..Pattern::default() };
+        self.next = end + 1;
+        while let Some(flag) = self.line.get(self.next).filter(|b| !b" \t\r\n".contains(b)) {
+            match flag {
+                b'i' => {}
+                b'g' => pattern.anchored = true,
+                b'm' => pattern.multi_line = true,
+                b'U' => pattern.ungreedy = true,
+                _ => return Err(CommandError::BadPattern),
+            }
+            self.next += 1;
+        }
+        Ok(pattern)
+    }
+}
+
+/// What may have been meant by a word that is no command.
+pub fn command_hint(word: &[u8]) -> Option<String> {
+    let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
+    let close = nearest(word, Keyword::names());
+    Some(close.map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(line: &str) -> String {
+        parse(line.as_bytes())
+            .map(|command| command.value.to_string())
+            .unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_value_is_the_rest_of_the_line() {
+        assert_eq!(value("SET X 1 + 2"), "1 + 2");
+        assert_eq!(value("SET X = \"a b\" c"), "\"a b\" c");
+        assert_eq!(value("SET X =1"), "=1");
+        assert_eq!(value("COPY A Z Q"), "Z Q");
+        assert_eq!(value("SET X"), "SET needs 2 arguments");
+        assert_eq!(value("SET X ="), "SET needs 2 arguments");
+        assert_eq!(value("SETT X 1"), "SETT is not a valid transform keyword");
+    }
+
+    #[test]
+    fn patterns_end_at_the_next_slash() {
+        let command = parse(b"RENAME /a b(.)/mU \\1").map(|c| c.attribute);
+        let pattern = Pattern { regex: "a b(.)".into(), multi_line: true, ungreedy: true, anchored: false };
+        assert_eq!(command, Ok(Some(Attribute::Pattern(pattern))));
+        assert_eq!(parse(b"COPY /x/, new"), Err(CommandError::BadPattern));
+        assert_eq!(parse(b"DELETE /x"), Err(CommandError::BadPattern));
+        assert!(matches!(parse(b"SET /x/ 1").map(|c| c.attribute), Ok(Some(Attribute::Name { .. }))));
+    }
+
+    #[test]
+    fn a_trailing_comma_is_not_part_of_the_name() {
+        let Ok(command) = parse(b"SET X, 1") else { panic!("a command") };
+        assert_eq!(command.attribute, Some(Attribute::Name { name: "X".into(), trailing: Some(b',') }));
+    }
+}

@@ -1,0 +1,406 @@
+//! `TRANSFORM [count] [variables] [in|from|matching ...]`: the iteration of rules files
+//! (`SubmitForeachArgs::parse_queue_args`, `MacroStreamXFormSource::parse_iterate_args`).
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashSet;
+
+use super::glob::{self, Matching};
+use htc_base::text::space::{is_space, trim, trim_start};
+use htc_base::world::World;
+use htc_config::lines::LogicalLines;
+
+/// Where the items of an iteration come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreach {
+    /// No items: only the count.
+    None,
+    /// `in`: words of a list.
+    In,
+    /// `from`: lines.
+    From,
+    /// `matching`: names of files.
+    Matching(Matching),
+}
+
+/// The arguments after expansion of macros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// How often each item is run.
+    pub count: u32,
+    /// Names of the variables; never empty where there are items.
+    pub variables: Vec<BString>,
+    /// Kind of items.
+    pub foreach: Foreach,
+    /// Items on the line itself.
+    pub items: Vec<BString>,
+    /// Where further items are to be had.
+    pub source: ItemSource,
+}
+
+/// Where items beyond the line come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemSource {
+    /// Nowhere: the line has them all.
+    Line,
+    /// The lines that follow in the rules file, up to one that begins with `)`.
+    FollowingLines,
+    /// Standard input.
+    StandardInput,
+    /// A file, or a command when it ends in `|`.
+    File(BString),
+}
+
+/// Why the arguments are not usable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IterateError {
+    /// Count, keyword or slice is wrong.
+    #[error("invalid TRANSFORM statement")]
+    Invalid,
+    /// The list was not closed.
+    #[error("Reached end of file without finding closing brace ')' for TRANSFORM command on line {0}")]
+    NoClosingBrace(u32),
+    /// The item file cannot be read.
+    #[error("can't open item file {name}{}{reason}", if reason.is_empty() { "" } else { ": " })]
+    Unreadable {
+        /// Its name, or a command with its bar.
+        name: BString,
+        /// Why, as far as it is known here.
+        reason: String,
+    },
+    /// The items cannot be read from standard input.
+    #[error("cannot read the items from standard input: {0}")]
+    StandardInput(String),
+}
+
+/// Whether the arguments ask for more than one plain run (`is_non_trivial_iterate`).
+pub fn is_non_trivial(arguments: &[u8]) -> bool {
+    let digits = arguments.iter().take_while(|b| b.is_ascii_digit()).count();
+    let number: Option<u64> = arguments[..digits].to_str().ok().and_then(|digits| digits.parse().ok());
+    !arguments.is_empty() && (!trim(&arguments[digits..]).is_empty() || !matches!(number, Some(0 | 1)))
+}
+
+/// Parses expanded arguments. `integer` evaluates the count as a knob's integer would be.
+pub fn parse(arguments: &[u8], integer: impl Fn(&[u8]) -> Option<i64>) -> Result<Arguments, IterateError> {
+    let text = trim(arguments);
+    let mut parsed = Arguments {
+        count: 1,
+        variables: Vec::new(),
+        foreach: Foreach::None,
+        items: Vec::new(),
+        source: ItemSource::Line,
+    };
+    let mut count_end = text.len();
+    if let Some((keyword_at, keyword_end, foreach)) = find_keyword(text) {
+        parsed.foreach = foreach;
+        let list = qualifiers(&text[keyword_end..], &mut parsed.foreach)?;
+        read_list(list, &mut parsed);
+        let before = trim_end(&text[..keyword_at]);
+        count_end = variables_start(before);
+        parsed.variables = words(&before[count_end..]).map(BString::from).collect();
+        if parsed.variables.is_empty() {
+            parsed.variables.push("Item".into());
+        }
+    }
+    let count = trim(&text[..count_end]);
+    if !count.is_empty() {
+        let value = integer(count).ok_or(IterateError::Invalid)?;
+        parsed.count = u32::try_from(value)
+            .ok()
+            .filter(|&value| value < i32::MAX as u32)
+            .ok_or(IterateError::Invalid)?;
+    }
+    Ok(parsed)
+}
+
+/// Reads all items, and how far the rules file was read for them. `rest` is what follows the TRANSFORM line in it, `line`
+/// that line's number.
+///
+/// # Errors
+/// A list without end, a file or command that cannot be read.
+pub fn read_items(
+    arguments: &Arguments,
+    rest: &[u8],
+    line: u32,
+    world: &dyn World,
+    stdin: &mut dyn FnMut() -> std::io::Result<Vec<u8>>,
+    command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+) -> Result<(Vec<BString>, usize), IterateError> {
+    let mut items = arguments.items.clone();
+    let mut consumed = 0;
+    let mut take = |text: &[u8]| match arguments.foreach {
+        Foreach::From => items.push(text.into()),
+        _ => items.extend(words(text).map(BString::from)),
+    };
+    match &arguments.source {
+        ItemSource::Line => {}
+        ItemSource::FollowingLines => {
+            let mut reader = LogicalLines::new(rest);
+            loop {
+                let item = reader.next_line().ok_or(IterateError::NoClosingBrace(line))?;
+                match item.text.first() {
+                    Some(b'#') => {}
+                    Some(b')') => break,
+                    _ => take(&item.text),
+                }
+            }
+            consumed = reader.offset();
+        }
+        ItemSource::StandardInput => stdin()
+            .map_err(|error| IterateError::StandardInput(error.to_string()))?
+            .lines()
+            .for_each(|text| take(trim(text))),
+        ItemSource::File(name) => {
+            let path = Path::new(OsStr::from_bytes(name));
+            let text = match name.strip_suffix(b"|") {
+                Some(words) => command(trim(words)).ok_or_else(String::new),
+                None => world.read_file(path, None).map_err(|error| error.to_string()),
+            };
+            let text = text.map_err(|reason| IterateError::Unreadable { name: name.clone(), reason })?;
+            items.extend(text.lines().map(|text| BString::from(trim(text))));
+        }
+    }
+    if let Foreach::Matching(kind) = arguments.foreach {
+        let mut seen = FxHashSet::default();
+        let found = items.iter().flat_map(|pattern| glob::expand(pattern, kind, world));
+        items = found.filter(|name| seen.insert(name.clone())).collect();
+    }
+    Ok((items, consumed))
+}
+
+/// Cuts an item for its variables: each but the last takes text up to a blank, tab or comma; blanks after the
+/// separator are skipped. Variables without text get none.
+pub fn cut_item(item: &[u8], variables: usize) -> Vec<&[u8]> {
+    let mut fields = Vec::with_capacity(variables);
+    let mut rest = item;
+    while fields.len() + 1 < variables {
+        let Some(end) = rest.iter().position(|b| b", \t".contains(b)) else { break };
+        fields.push(&rest[..end]);
+        rest = rest[end + 1..].trim_start_with(|c| c == ' ' || c == '\t');
+    }
+    fields.push(rest);
+    fields
+}
+
+/// Words of a list: separated by blanks, tabs, newlines or commas, empty ones dropped.
+pub fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| b", \t\r\n".contains(b)).filter(|word| !word.is_empty())
+}
+
+fn trim_end(text: &[u8]) -> &[u8] {
+    &text[..text.iter().rposition(|&b| !is_space(b)).map_or(0, |at| at + 1)]
+}
+
+/// The first word among `in`, `from`, `matching` that is followed by white space or `(`: start, end, meaning.
+fn find_keyword(text: &[u8]) -> Option<(usize, usize, Foreach)> {
+    let mut start = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if !is_space(byte) && byte != b'(' {
+            continue;
+        }
+        let word = &text[start..at];
+        let foreach = [
+            (&b"in"[..], Foreach::In),
+            (b"from", Foreach::From),
+            (b"matching", Foreach::Matching(Matching::Unsaid)),
+        ];
+        if let Some((_, foreach)) = foreach.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)) {
+            return Some((start, at, *foreach));
+        }
+        start = at + 1;
+    }
+    None
+}
+
+/// Skips `files`, `dirs`, `any`, `table` and slices; tables and slices are read and ignored, as the reference does. A
+/// qualifier ends at white space or `(`; what runs to the end of the line is an item.
+fn qualifiers<'a>(text: &'a [u8], foreach: &mut Foreach) -> Result<&'a [u8], IterateError> {
+    let mut rest = trim_start(text);
+    while let Some(end) = rest.iter().position(|&b| is_space(b) || b == b'(').filter(|&end| end > 0) {
+        if rest[0] == b'[' {
+            rest = trim_start(slice(rest).ok_or(IterateError::Invalid)?);
+            continue;
+        }
+        let kind = match rest[..end].to_ascii_lowercase().as_slice() {
+            b"files" => Matching::Files,
+            b"dirs" => Matching::Directories,
+            b"any" => Matching::Any,
+            b"table" if *foreach == Foreach::From => {
+                rest = trim_start(table_options(&rest[end..]).ok_or(IterateError::Invalid)?);
+                continue;
+            }
+            b"table" => return Err(IterateError::Invalid),
+            _ => break,
+        };
+        // One that names the kind of files stands once, behind the bare `matching`.
+        if *foreach != Foreach::Matching(Matching::Unsaid) {
+            return Err(IterateError::Invalid);
+        }
+        *foreach = Foreach::Matching(kind);
+        rest = trim_start(&rest[end..]);
+    }
+    Ok(rest)
+}
+
+/// What follows a slice `[start:end:step]`, whose numbers may be left out (`qslice::set`).
+fn slice(text: &[u8]) -> Option<&[u8]> {
+    let mut rest = text;
+    for colons in 0..3 {
+        rest = number(&rest[1..]);
+        match rest.first()? {
+            b']' if colons == 2 => return Some(rest[1..].strip_prefix(b"]").unwrap_or(&rest[1..])),
+            b']' => return Some(&rest[1..]),
+            b':' if colons < 2 => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What follows an integer as strtol reads it; all of the text where there is none.
+fn number(text: &[u8]) -> &[u8] {
+    let signed = trim_start(text);
+    let digits = signed.strip_prefix(b"-").or_else(|| signed.strip_prefix(b"+")).unwrap_or(signed);
+    match digits.iter().take_while(|b| b.is_ascii_digit()).count() {
+        0 => text,
+        length => &digits[length..],
+    }
+}
+
+/// What follows the options of a table: nothing, or text in parentheses, in which brackets nest and quotes hide them.
+fn table_options(text: &[u8]) -> Option<&[u8]> {
+    let mut open: Vec<u8> = Vec::new();
+    let mut at = 0;
+    if text.first() != Some(&b'(') {
+        return Some(text);
+    }
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'(' => open.push(b')'),
+            b'[' => open.push(b']'),
+            b'"' | b'\'' => {
+                while *text.get(at)? != byte {
+                    at += if text[at] == b'\\' && text.get(at + 1).is_some_and(|&b| b == byte || b == b'\\') {
+                        2
+                    } else {
+                        1
+                    };
+                }
+                at += 1;
+            }
+            _ if open.last() == Some(&byte) => {
+                open.pop();
+                if open.is_empty() {
+                    return Some(&text[at..]);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Reads what stands after the keyword and its qualifiers.
+fn read_list(list: &[u8], parsed: &mut Arguments) {
+    let take = |text: &[u8]| -> Vec<BString> {
+        match parsed.foreach {
+            Foreach::From => vec![trim_start(text).into()],
+            _ => words(text).map(BString::from).collect(),
+        }
+    };
+    let closed = list.strip_prefix(b"(").and_then(|inner| inner.strip_suffix(b")"));
+    // A second parenthesis opens a list over several lines again, whatever closes this line.
+    match closed.unwrap_or(list).strip_prefix(b"(") {
+        Some(inner) => {
+            parsed.source = ItemSource::FollowingLines;
+            if !trim_start(inner).is_empty() {
+                parsed.items = take(trim_start(inner));
+            }
+        }
+        None if closed.is_none() && parsed.foreach == Foreach::From => {
+            let name = trim(list);
+            parsed.source = match name {
+                b"" => ItemSource::Line,
+                b"-" => ItemSource::StandardInput,
+                b"<" => ItemSource::FollowingLines,
+                name => ItemSource::File(name.into()),
+            };
+        }
+        None => parsed.items = take(closed.unwrap_or(list)),
+    }
+}
+
+/// Where the variable names begin, looking back from the keyword: letters, `_`, `.`, commas, white space, and digits
+/// that stand behind a letter.
+fn variables_start(text: &[u8]) -> usize {
+    let mut start = text.len();
+    let mut at = text.len();
+    while at > 0 {
+        let mut byte = text[at - 1];
+        if byte.is_ascii_digit() {
+            at -= 1;
+            while at > 0 {
+                byte = text[at - 1];
+                if byte.is_ascii_alphabetic() {
+                    break;
+                }
+                if !byte.is_ascii_digit() {
+                    byte = b'!';
+                    break;
+                }
+                at -= 1;
+            }
+        }
+        if !(is_space(byte) || byte.is_ascii_alphabetic() || matches!(byte, b',' | b'_' | b'.')) || at == 0 {
+            break;
+        }
+        start = at - 1;
+        at -= 1;
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(text: &str) -> Result<Arguments, IterateError> {
+        parse(text.as_bytes(), |count| count.to_str().ok()?.parse().ok())
+    }
+
+    #[test]
+    fn count_variables_and_list_are_told_apart() {
+        let parsed = arguments("2 a,b in (x y, z)").unwrap();
+        assert_eq!(parsed.count, 2);
+        assert_eq!(parsed.variables, ["a", "b"]);
+        assert_eq!(parsed.items, ["x", "y", "z"]);
+    }
+
+    #[test]
+    fn the_default_variable_is_item() {
+        assert_eq!(arguments("from data").unwrap().variables, ["Item"]);
+        assert_eq!(arguments("from data").unwrap().source, ItemSource::File("data".into()));
+        assert_eq!(arguments("3").unwrap().variables, [""; 0]);
+        assert_eq!(arguments("x y"), Err(IterateError::Invalid));
+    }
+
+    #[test]
+    fn the_last_variable_takes_the_rest() {
+        assert_eq!(cut_item(b"a b  c d", 3), [&b"a"[..], b"b", b"c d"]);
+        assert_eq!(cut_item(b"a", 3), [&b"a"[..]]);
+        assert_eq!(cut_item(b"a,, b", 2), [&b"a"[..], b", b"]);
+    }
+
+    #[test]
+    fn trivial_arguments_do_not_iterate() {
+        assert!(!is_non_trivial(b""));
+        assert!(!is_non_trivial(b"1 "));
+        assert!(is_non_trivial(b"2"));
+        assert!(is_non_trivial(b"1v in (a)"));
+        assert!(is_non_trivial(b"in (a)"));
+    }
+}

@@ -1,0 +1,274 @@
+//! The macros of one run and where `$(NAME)` looks (`XFormHash`, `lookup_macro`).
+
+use std::borrow::Cow;
+
+use bstr::BString;
+
+use htc_base::text::caseless;
+use htc_classad::{ClassAd, Value, hash_of_name};
+use htc_config::MacroSource;
+
+/// A table of macros that can go back to an earlier state.
+#[derive(Clone, Debug, Default)]
+pub struct Macros {
+    entries: Vec<Entry>,
+    /// Slots of `entries` by hash of the caseless name; open addressing, a power of two in size, 0 is free.
+    index: Vec<u32>,
+    journal: Vec<(u32, Option<BString>)>,
+    /// Whether any name begins with `XFORM.`, which hardly any does.
+    qualified: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    name: BString,
+    /// `None` after going back to a state in which it was not defined.
+    value: Option<BString>,
+}
+
+/// What a name may begin with that is meant for transforms only.
+const QUALIFIER: &[u8] = b"XFORM.";
+
+/// A state of [`Macros`] to go back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(usize);
+
+impl Macros {
+    /// The raw value of a name.
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let at = self.find(name)?;
+        self.entries[at].value.as_deref().map(|value| &value[..])
+    }
+
+    /// Defines a name or changes its value; the first spelling is kept.
+    pub fn set(&mut self, name: &[u8], value: impl Into<BString>) {
+        let at = match self.find(name) {
+            Some(at) => at,
+            None => self.add(name),
+        };
+        let old = self.entries[at].value.replace(value.into());
+        self.journal.push((u32::try_from(at).unwrap_or(u32::MAX), old));
+    }
+
+    /// The present state.
+    pub fn mark(&self) -> Mark {
+        Mark(self.journal.len())
+    }
+
+    /// Goes back to an earlier state.
+    pub fn rewind(&mut self, mark: Mark) {
+        while self.journal.len() > mark.0 {
+            if let Some((at, old)) = self.journal.pop() {
+                self.entries[at as usize].value = old;
+            }
+        }
+    }
+
+    /// Forgets that there was an earlier state: rewinding goes no further back than here.
+    pub fn commit(&mut self) {
+        self.journal.clear();
+    }
+
+    fn find(&self, name: &[u8]) -> Option<usize> {
+        let mask = self.index.len().checked_sub(1)?;
+        let mut slot = hash(name) & mask;
+        loop {
+            let at = self.index[slot].checked_sub(1)? as usize;
+            if caseless::eq(&self.entries[at].name, name) {
+                return Some(at);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn add(&mut self, name: &[u8]) -> usize {
+        self.qualified |= caseless::starts_with(name, QUALIFIER);
+        self.entries.push(Entry { name: name.into(), value: None });
+        if self.entries.len() * 2 > self.index.len() {
+            self.index = vec![0; (self.entries.len() * 4).next_power_of_two()];
+            for at in 0..self.entries.len() {
+                self.link(at);
+            }
+        } else {
+            self.link(self.entries.len() - 1);
+        }
+        self.entries.len() - 1
+    }
+
+    fn link(&mut self, at: usize) {
+        let mask = self.index.len() - 1;
+        let mut slot = hash(&self.entries[at].name) & mask;
+        while self.index[slot] != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.index[slot] = u32::try_from(at + 1).unwrap_or(u32::MAX);
+    }
+}
+
+fn hash(name: &[u8]) -> usize {
+    hash_of_name(name) as usize
+}
+
+/// Names that exist without being defined (`XFormBasicMacroDefaults`, `XFormMacroDefaults`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// Daemons, and runs of the tool that do not iterate.
+    Basic,
+    /// Runs that iterate.
+    Iterating(Turn),
+}
+
+/// Where an iteration stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// `$(Step)`: from 0 to the count, for each item.
+    pub step: u32,
+    /// `$(Row)` and `$(ItemIndex)`: number of the item from 0.
+    pub row: u32,
+    /// `$(XFormId)`: counts all runs of one ad from 0.
+    pub id: u32,
+    /// Whether there is one run of each ad only: `$(Iterating)` is 0.
+    pub is_single: bool,
+    /// Values of ARCH, OPSYS, OPSYSVER, OPSYSMAJORVER, OPSYSANDVER, which the iterating table reads from the configuration once.
+    pub platform: [BString; 5],
+}
+
+/// The names of [`Turn::platform`].
+pub const PLATFORM: [&str; 5] = ["ARCH", "OPSYS", "OPSYSVER", "OPSYSMAJORVER", "OPSYSANDVER"];
+
+impl BuiltIn {
+    fn get(&self, name: &[u8]) -> Option<Cow<'static, [u8]>> {
+        let is = |text: &str| caseless::eq(name, text.as_bytes());
+        let number = |n: u32| Some(Cow::Owned(n.to_string().into_bytes()));
+        if is("IsLinux") {
+            return Some(Cow::Borrowed(b"1"));
+        }
+        if is("IsWindows") {
+            return Some(Cow::Borrowed(b"0"));
+        }
+        match self {
+            BuiltIn::Basic if is("Iterating") || is("IsClusterAd") || is("LateMaterialization") => {
+                Some(Cow::Borrowed(b"0"))
+            }
+            BuiltIn::Basic => None,
+            BuiltIn::Iterating(turn) if is("Iterating") => {
+                Some(Cow::Borrowed(if turn.is_single { b"0" } else { b"1" }))
+            }
+            // The set-up after choosing the table forgets the name of the rules file.
+            BuiltIn::Iterating(_) if is("RulesFile") => Some(Cow::Borrowed(b"")),
+            BuiltIn::Iterating(turn) if is("Step") => number(turn.step),
+            BuiltIn::Iterating(turn) if is("Row") || is("ItemIndex") => number(turn.row),
+            BuiltIn::Iterating(turn) if is("XFormId") => number(turn.id),
+            BuiltIn::Iterating(turn) => {
+                let at = PLATFORM.iter().position(|platform| is(platform))?;
+                Some(Cow::Owned(turn.platform[at].to_vec()))
+            }
+        }
+    }
+}
+
+/// Where `$(NAME)` looks while a transform runs: `XFORM.NAME`, `NAME`, the built-in names, `MY.attribute`, the
+/// configuration.
+pub struct Scope<'a> {
+    /// The macros of the transform.
+    pub macros: &'a Macros,
+    /// The built-in names.
+    pub built_in: &'a BuiltIn,
+    /// The ad, unless the text is only being checked.
+    pub ad: Option<&'a ClassAd>,
+    /// The configuration.
+    pub knobs: Option<&'a dyn MacroSource>,
+}
+
+impl MacroSource for Scope<'_> {
+    fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        if let Some(value) = self.own(name) {
+            return Some(value);
+        }
+        if let (Some(ad), Some(attribute)) = (self.ad, my_attribute(name))
+            && let Some(value) = attribute_text(ad, attribute)
+        {
+            return Some(value);
+        }
+        // A knob that is set to nothing is as good as none.
+        self.knobs?.raw(name).filter(|value| !value.is_empty())
+    }
+
+    fn ad(&self) -> Option<&ClassAd> {
+        self.ad
+    }
+}
+
+impl Scope<'_> {
+    /// What the transform itself or the built-in names say.
+    fn own(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let macros = self.macros;
+        let prefixed = if macros.qualified { macros.get(&[QUALIFIER, name].concat()) } else { None };
+        match prefixed.or_else(|| macros.get(name)) {
+            Some(value) => Some(Cow::Borrowed(value)),
+            None => self.built_in.get(name),
+        }
+    }
+}
+
+/// The attribute of a name that begins with `MY.`, in any case.
+fn my_attribute(name: &[u8]) -> Option<&[u8]> {
+    caseless::starts_with(name, b"MY.").then(|| &name[3..])
+}
+
+/// The text of `$(MY.attribute)`: a string without its quotes, escapes and parentheses, any other expression as it prints.
+fn attribute_text<'a>(ad: &'a ClassAd, attribute: &[u8]) -> Option<Cow<'a, [u8]>> {
+    if let Some(text) = ad.string(attribute) {
+        return Some(Cow::Borrowed(text));
+    }
+    let expr = ad.get(attribute)?;
+    Some(Cow::Owned(match expr.without_parentheses().as_literal() {
+        Some(Value::Str(text)) => text.to_vec(),
+        _ => expr.unparse_old().into(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_caseless_and_states_come_back() {
+        let mut macros = Macros::default();
+        macros.set(b"Abc", "1");
+        let mark = macros.mark();
+        macros.set(b"ABC", "2");
+        macros.set(b"other", "3");
+        assert_eq!(macros.get(b"abc"), Some(&b"2"[..]));
+        macros.rewind(mark);
+        assert_eq!(macros.get(b"abc"), Some(&b"1"[..]));
+        assert_eq!(macros.get(b"other"), None);
+    }
+
+    #[test]
+    fn a_thousand_names_are_all_found() {
+        let mut macros = Macros::default();
+        for n in 0..1000 {
+            macros.set(format!("name{n}").as_bytes(), n.to_string());
+        }
+        for n in 0..1000 {
+            assert_eq!(macros.get(format!("NAME{n}").as_bytes()), Some(n.to_string().as_bytes()));
+        }
+        assert_eq!(macros.get(b"name1000"), None);
+    }
+
+    #[test]
+    fn the_own_prefix_wins_and_built_in_names_can_be_hidden() {
+        let mut macros = Macros::default();
+        macros.set(b"V", "plain");
+        macros.set(b"XFORM.v", "own");
+        fn scope(macros: &Macros) -> Scope<'_> {
+            Scope { macros, built_in: &BuiltIn::Basic, ad: None, knobs: None }
+        }
+        assert_eq!(scope(&macros).raw(b"V").as_deref(), Some(&b"own"[..]));
+        assert_eq!(scope(&macros).raw(b"iterating").as_deref(), Some(&b"0"[..]));
+        assert_eq!(scope(&macros).raw(b"Step"), None);
+        macros.set(b"Iterating", "7");
+        assert_eq!(scope(&macros).raw(b"iterating").as_deref(), Some(&b"7"[..]));
+    }
+}

@@ -1,0 +1,225 @@
+//! Records of jobs that left the queue, one behind the other, each ended by a line of three stars.
+//!
+//! Trailers say where the one before them stands; readers here go by the text alone, so that wrong offsets, which
+//! exist, do no harm.
+
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use htc_base::text::caseless;
+use htc_base::world::World;
+use htc_classad::{ClassAd, LineError};
+
+/// The longest record that is kept in memory, in bytes; of a longer one the beginning is dropped.
+const LONGEST: usize = 64 << 20;
+
+/// How much is read at a time when going backwards.
+const BLOCK: usize = 256 << 10;
+
+/// The record of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryRecord {
+    /// Its lines without the trailer.
+    pub text: BString,
+    /// The trailer; a record at the end of a file may have none yet.
+    pub trailer: Option<BString>,
+}
+
+impl HistoryRecord {
+    /// The ad, and lines that are none of an ad.
+    pub fn ad(&self) -> (ClassAd, Vec<LineError>) {
+        htc_classad::format::long::parse(&self.text)
+    }
+
+    /// The text of an attribute's value in its last line, whatever it is.
+    pub fn raw(&self, name: &[u8]) -> Option<&BStr> {
+        let value = |line: &'_ [u8]| -> Option<(usize, usize)> {
+            let equals = memchr::memchr(b'=', line)?;
+            caseless::eq(line[..equals].trim(), name).then_some((equals + 1, line.len()))
+        };
+        let lines = ByteSlice::lines(self.text.as_slice()).rev();
+        let mut found =
+            lines.filter_map(|line| value(line).map(|(start, end)| line[start..end].trim().as_bstr()));
+        found.next()
+    }
+}
+
+/// Reads records forwards.
+pub struct HistoryReader<R> {
+    input: R,
+}
+
+impl<R: BufRead> HistoryReader<R> {
+    /// A reader at the start of a file.
+    pub fn new(input: R) -> Self {
+        HistoryReader { input }
+    }
+}
+
+impl<R: BufRead> Iterator for HistoryReader<R> {
+    type Item = io::Result<HistoryRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut text = Vec::new();
+        loop {
+            let start = text.len();
+            match self.input.read_until(b'\n', &mut text) {
+                Err(error) => return Some(Err(error)),
+                Ok(0) if text.trim().is_empty() => return None,
+                Ok(0) => return Some(Ok(HistoryRecord { text: text.into(), trailer: None })),
+                Ok(_) if text[start..].starts_with(b"***") => {
+                    let trailer = text[start..].trim_end().into();
+                    text.truncate(start);
+                    return Some(Ok(HistoryRecord { text: text.into(), trailer: Some(trailer) }));
+                }
+                Ok(_) if text.len() > LONGEST => text.clear(),
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// Reads records from the end of a file to its start: the newest first.
+pub struct Backwards<R> {
+    input: R,
+    /// The bytes of the file from `start` on, as far as they have not been given out.
+    buffer: Vec<u8>,
+    start: u64,
+}
+
+impl<R: Read + Seek> Backwards<R> {
+    /// A reader at the end of a file.
+    ///
+    /// # Errors
+    /// When the input cannot be sought in.
+    pub fn new(mut input: R) -> io::Result<Self> {
+        let start = input.seek(SeekFrom::End(0))?;
+        Ok(Backwards { input, buffer: Vec::new(), start })
+    }
+
+    /// Takes in the block before what is in memory; false at the start of the file.
+    fn more(&mut self) -> io::Result<bool> {
+        if self.start == 0 {
+            return Ok(false);
+        }
+        let size = self.start.min(BLOCK as u64);
+        self.start -= size;
+        self.input.seek(SeekFrom::Start(self.start))?;
+        let mut block = Vec::new();
+        self.input.by_ref().take(size).read_to_end(&mut block)?;
+        if self.buffer.len() > LONGEST {
+            self.buffer.clear();
+        }
+        block.append(&mut self.buffer);
+        self.buffer = block;
+        Ok(true)
+    }
+
+    /// The start of the last line of three stars that begins before `end`.
+    fn trailer_before(&self, end: usize) -> Option<usize> {
+        let mut end = end;
+        loop {
+            let at = self.buffer[..end].rfind(b"***")?;
+            if (at == 0 && self.start == 0) || (at > 0 && self.buffer[at - 1] == b'\n') {
+                return Some(at);
+            }
+            end = at;
+        }
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        memchr::memchr(b'\n', &self.buffer[at..]).map_or(self.buffer.len(), |end| at + end + 1)
+    }
+
+    fn previous(&mut self) -> io::Result<Option<HistoryRecord>> {
+        loop {
+            // The trailer of the record at the end, if it has one, and the trailer before that.
+            let last =
+                self.trailer_before(self.buffer.len()).filter(|&at| self.line_end(at) == self.buffer.len());
+            let limit = last.unwrap_or(self.buffer.len());
+            let from = match self.trailer_before(limit) {
+                Some(at) => self.line_end(at),
+                None if self.start > 0 => {
+                    self.more()?;
+                    continue;
+                }
+                None => 0,
+            };
+            if self.buffer.is_empty() {
+                return Ok(None);
+            }
+            let trailer = last.map(|at| self.buffer[at..].trim_end().into());
+            let text = BString::from(&self.buffer[from..limit]);
+            self.buffer.truncate(from);
+            if trailer.is_none() && text.trim().is_empty() {
+                continue;
+            }
+            return Ok(Some(HistoryRecord { text, trailer }));
+        }
+    }
+}
+
+impl<R: Read + Seek> Iterator for Backwards<R> {
+    type Item = io::Result<HistoryRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.previous() {
+            Ok(record) => record.map(Ok),
+            Err(error) => {
+                (self.start, self.buffer) = (0, Vec::new());
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// The history files beside a history's own name, the newest first: `history`, `history.20261121T000000`, packed ones too.
+pub fn history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
+    let (Some(directory), Some(name)) = (history.parent(), history.file_name()) else { return Vec::new() };
+    let mut names = world.list_dir(directory).unwrap_or_default();
+    let prefix = [name.as_encoded_bytes(), b"."].concat();
+    names.retain(|found| found == name || found.as_encoded_bytes().starts_with(&prefix));
+    names.sort();
+    names.reverse();
+    // The plain name is the newest.
+    names.sort_by_key(|found| found != name);
+    names.into_iter().map(|name| directory.join(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    #[test]
+    fn backwards_is_forwards_from_the_other_end() {
+        let text =
+            b"A = 1\n*** Offset = 0\nA = 2\nB = \"***\"\n*** Offset = 7\n\nA = 3\n** not one\n*** x\nA = 4\n";
+        for cut in 0..=text.len() {
+            let text = &text[..cut];
+            let mut forwards: Vec<_> = HistoryReader::new(text).map(Result::unwrap).collect();
+            forwards.reverse();
+            let backwards: Vec<_> = Backwards::new(Cursor::new(text)).unwrap().map(Result::unwrap).collect();
+            assert_eq!(backwards, forwards, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn records_longer_than_a_block_come_back_whole() {
+        let long = format!("A = \"{}\"\n*** Offset = 0\n", "x".repeat(BLOCK * 3));
+        let text = [long.as_bytes(), b"B = 1\n***\n", long.as_bytes()].concat();
+        let sizes: Vec<usize> =
+            Backwards::new(Cursor::new(text)).unwrap().map(|record| record.unwrap().text.len()).collect();
+        assert_eq!(sizes, [BLOCK * 3 + 7, 6, BLOCK * 3 + 7]);
+    }
+
+    #[test]
+    fn the_last_line_of_a_name_counts() {
+        let record = HistoryRecord { text: "a = 1\nA = 2 \nB=3".into(), trailer: None };
+        assert_eq!(record.raw(b"A").unwrap(), "2");
+        assert_eq!(record.raw(b"b").unwrap(), "3");
+        assert_eq!(record.raw(b"C"), None);
+    }
+}

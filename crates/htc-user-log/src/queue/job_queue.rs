@@ -1,0 +1,117 @@
+//! The ads that a queue log builds up: jobs, their clusters, users and the header.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::record::Record;
+use htc_base::job::JobId;
+use htc_classad::{ClassAd, Dialect, Value};
+
+/// An ad of the queue as it is stored, without what it shares with its cluster.
+#[derive(Clone, Debug, Default)]
+struct StoredAd {
+    /// The attributes. Clusters are shared with the ads chained to them.
+    ad: Arc<ClassAd>,
+    /// When it entered, counted in ads.
+    entered: u64,
+}
+
+/// The ads of a queue by their keys.
+#[derive(Clone, Debug, Default)]
+pub struct JobQueue {
+    ads: FxHashMap<JobId, StoredAd>,
+    entered: u64,
+    /// How values are read.
+    pub(super) dialect: Dialect,
+}
+
+impl JobQueue {
+    /// Carries out a record. Setting and deleting in ads that do not exist is passed over, as in the reference.
+    ///
+    /// # Errors
+    /// The value of a set that is no expression; the ad stays as it was.
+    pub fn apply(&mut self, record: Record<'_>) -> Result<(), htc_classad::ParseError> {
+        match record {
+            Record::New { key, .. } => {
+                self.entered += 1;
+                let stored = StoredAd { ad: Arc::default(), entered: self.entered };
+                self.ads.insert(key, stored);
+            }
+            Record::Destroy(key) => {
+                self.ads.remove(&key);
+            }
+            Record::Set { key, name, value } => {
+                if let Some(stored) = self.ads.get_mut(&key) {
+                    Arc::make_mut(&mut stored.ad).insert_old(name, value, self.dialect)?;
+                }
+            }
+            Record::Delete { key, name } => {
+                // What a job deletes of its cluster's attributes is hidden from it, not gone.
+                let cluster = key.cluster_id();
+                let hidden =
+                    key.is_job() && self.ads.get(&cluster).is_some_and(|stored| stored.ad.contains(name));
+                if let Some(stored) = self.ads.get_mut(&key) {
+                    let ad = Arc::make_mut(&mut stored.ad);
+                    if hidden { ad.set(name, Value::Undefined) } else { drop(ad.remove(name)) }
+                }
+            }
+            Record::Begin | Record::End | Record::Header { .. } | Record::Marker => {}
+        }
+        Ok(())
+    }
+
+    /// Lets a job enter once more, behind all others: so a router's view has a job that it has edited in place.
+    pub fn enter_again(&mut self, key: JobId) {
+        self.entered += 1;
+        if let Some(stored) = self.ads.get_mut(&key) {
+            stored.entered = self.entered;
+        }
+    }
+
+    /// The ad of a job with its cluster's attributes behind its own.
+    pub fn job(&self, key: JobId) -> Option<ClassAd> {
+        let stored = self.ads.get(&key)?;
+        let mut ad = ClassAd::clone(&stored.ad);
+        if let Some(cluster) = self.ads.get(&key.cluster_id()) {
+            ad.chain(Some(Arc::clone(&cluster.ad)));
+        }
+        Some(ad)
+    }
+
+    /// The ids of all jobs by number, as `condor_q` lists them.
+    pub fn jobs(&self) -> Vec<JobId> {
+        let mut ids: Vec<JobId> = self.ads.keys().copied().filter(|id| id.is_job()).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The ids of all jobs in the order in which they entered, which is the order in which a router looks at them.
+    pub fn jobs_as_entered(&self) -> Vec<JobId> {
+        let ids = self.ads.iter().filter(|(id, _)| id.is_job());
+        let order: BTreeMap<u64, JobId> = ids.map(|(id, stored)| (stored.entered, *id)).collect();
+        order.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::QueueLogReader;
+
+    #[test]
+    fn what_a_job_deletes_of_its_cluster_is_hidden_from_it_alone() {
+        let mut reader = QueueLogReader::new();
+        reader
+            .feed(b"101 01.-1 Job Machine\n101 1.0 Job Machine\n101 1.1 Job Machine\n103 01.-1 Note \"n\"\n");
+        reader.feed(b"103 1.0 Own 1\n104 1.0 Note\n104 1.0 Own\n");
+        let job = |proc| reader.queue().job(JobId::new(1, proc)).map(|ad| ad.flattened_chain());
+        assert_eq!(job(0).and_then(|ad| ad.literal("Note")), Some(Value::Undefined));
+        assert_eq!(job(0).map(|ad| ad.contains("Own")), Some(false));
+        assert_eq!(
+            job(1).and_then(|ad| ad.string("Note").map(|text| text.to_string())),
+            Some("n".to_owned())
+        );
+    }
+}

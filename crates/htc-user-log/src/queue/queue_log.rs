@@ -1,0 +1,254 @@
+//! Reading a queue log piece by piece, while it is being written too (`ClassAdLogReader`, `ClassAdLogParser`).
+
+use super::job_queue::JobQueue;
+use super::record::{Record, RecordError};
+use htc_base::job::JobId;
+use htc_classad::{Dialect, ParseError};
+
+/// A record that had to be passed over.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("offset {offset}: {reason}")]
+pub struct BadRecord {
+    /// Bytes before its line in the file.
+    pub offset: u64,
+    /// What is wrong.
+    pub reason: BadReason,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadReason {
+    /// The line is none.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Its value is no expression; the attribute keeps its former one.
+    #[error("value of {key}: {error}")]
+    Value {
+        /// The ad.
+        key: JobId,
+        /// Where it stops being one.
+        error: ParseError,
+    },
+}
+
+/// What came of a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// A transaction begins behind it.
+    Begin,
+    /// It counts when the transaction ends.
+    Kept,
+    /// It has been carried out.
+    Done,
+}
+
+/// How many bad records are kept; more are only counted.
+const KEPT: usize = 20;
+
+/// Takes a queue log in pieces of any size. The queue shows what the last ended transaction left.
+#[derive(Clone, Debug, Default)]
+pub struct QueueLogReader {
+    queue: JobQueue,
+    /// An unfinished line.
+    partial: Vec<u8>,
+    /// The lines of an unfinished transaction.
+    pending: Vec<u8>,
+    in_transaction: bool,
+    /// Bytes of whole lines taken so far.
+    offset: u64,
+    pending_offset: u64,
+    header: Option<(i64, i64)>,
+    bad: Vec<BadRecord>,
+    bad_count: u64,
+    records: u64,
+}
+
+impl QueueLogReader {
+    /// A reader at the start of a file.
+    pub fn new() -> Self {
+        QueueLogReader::default()
+    }
+
+    /// How values are read: in the mode of the configuration of whoever reads.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.queue.dialect = dialect;
+        self
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &JobQueue {
+        &self.queue
+    }
+
+    /// The queue, for a reader that also changes it.
+    pub fn queue_mut(&mut self) -> &mut JobQueue {
+        &mut self.queue
+    }
+
+    /// The queue, the reader being done with.
+    pub fn into_queue(self) -> JobQueue {
+        self.queue
+    }
+
+    /// Sequence number and creation time of the file, once read.
+    pub fn header(&self) -> Option<(i64, i64)> {
+        self.header
+    }
+
+    /// Records that were passed over: the first few, and how many in all.
+    pub fn bad(&self) -> (&[BadRecord], u64) {
+        (&self.bad, self.bad_count)
+    }
+
+    /// How many records were carried out.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Takes the next piece.
+    pub fn feed(&mut self, mut piece: &[u8]) {
+        if !self.partial.is_empty() {
+            let Some(end) = memchr::memchr(b'\n', piece) else {
+                self.partial.extend_from_slice(piece);
+                return;
+            };
+            self.partial.extend_from_slice(&piece[..end]);
+            let line = std::mem::take(&mut self.partial);
+            if self.line(&line, &[]) == Line::Kept {
+                self.pending.extend_from_slice(&line);
+                self.pending.push(b'\n');
+            }
+            piece = &piece[end + 1..];
+        }
+        let mut start = 0;
+        // Where the lines of the transaction begin that stand in this piece: they are copied only if it ends in another.
+        let mut from = 0;
+        for end in memchr::memchr_iter(b'\n', piece) {
+            if self.line(&piece[start..end], &piece[from..start]) == Line::Begin {
+                from = end + 1;
+            }
+            start = end + 1;
+        }
+        if self.in_transaction {
+            self.pending.extend_from_slice(&piece[from..start]);
+        }
+        self.partial.extend_from_slice(&piece[start..]);
+    }
+
+    /// Takes a line. `before` are the lines of its transaction that are not in `pending`.
+    fn line(&mut self, line: &[u8], before: &[u8]) -> Line {
+        let at = self.offset;
+        self.offset += line.len() as u64 + 1;
+        // Only the operation matters here: a transaction's records are read when it ends.
+        match line.get(..3) {
+            Some(b"105") => {
+                self.in_transaction = true;
+                self.pending.clear();
+                self.pending_offset = self.offset;
+                return Line::Begin;
+            }
+            Some(b"106") => {
+                if std::mem::take(&mut self.in_transaction) {
+                    let mut pending = std::mem::take(&mut self.pending);
+                    let mut at = self.pending_offset;
+                    for lines in [&pending, before] {
+                        let mut start = 0;
+                        for end in memchr::memchr_iter(b'\n', lines) {
+                            self.record(&lines[start..end], at + start as u64);
+                            start = end + 1;
+                        }
+                        at += lines.len() as u64;
+                    }
+                    pending.clear();
+                    self.pending = pending;
+                }
+            }
+            _ if self.in_transaction => return Line::Kept,
+            _ => self.record(line, at),
+        }
+        Line::Done
+    }
+
+    fn record(&mut self, line: &[u8], offset: u64) {
+        let done = match Record::parse(line) {
+            Ok(Record::Header { sequence, created }) => {
+                self.header = Some((sequence, created));
+                Ok(())
+            }
+            Ok(record) => {
+                let key = match record {
+                    Record::Set { key, .. } => key,
+                    _ => JobId::HEADER,
+                };
+                self.queue.apply(record).map_err(|error| BadReason::Value { key, error })
+            }
+            Err(error) => Err(error.into()),
+        };
+        match done {
+            Ok(()) => self.records += 1,
+            Err(reason) => {
+                self.bad_count += 1;
+                if self.bad.len() < KEPT {
+                    self.bad.push(BadRecord { offset, reason });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &[u8] = b"107 1 CreationTimestamp 17\n101 0.0 Job Machine\n105 \n101 01.-1 Job Machine\n\
+        101 1.0 Job Machine\n103 01.-1 Cmd \"/bin/sh\"\n103 1.0 JobStatus 1\n106 \n\
+        105 \n103 1.0 JobStatus 2\n104 01.-1 Cmd\n106 #note\n103 1.0 X 1 +\n103 9.0 X 1\n105 \n102 1.0\n";
+
+    fn queue_of(pieces: &[&[u8]]) -> QueueLogReader {
+        let mut reader = QueueLogReader::new();
+        for piece in pieces {
+            reader.feed(piece);
+        }
+        reader
+    }
+
+    #[test]
+    fn values_are_read_in_the_mode_of_whoever_reads() {
+        for strict in [false, true] {
+            let mut reader = QueueLogReader::new().dialect(Dialect::new_syntax().strict(strict));
+            reader.feed(b"101 1.0 Job Machine\n103 1.0 X 010\n");
+            let has = reader.queue().job(JobId::new(1, 0)).unwrap().contains("X");
+            assert_eq!((has, reader.bad().1), if strict { (true, 0) } else { (false, 1) });
+        }
+    }
+
+    #[test]
+    fn transactions_count_when_they_end_and_bad_records_are_named() {
+        let reader = queue_of(&[LOG]);
+        let id = JobId::new(1, 0);
+        let job = reader.queue().job(id).unwrap();
+        assert_eq!(job.get("JobStatus").unwrap().unparse(), "2");
+        assert!(!job.contains("Cmd"));
+        assert_eq!(reader.header(), Some((1, 17)));
+        let (bad, count) = reader.bad();
+        assert_eq!(count, 1);
+        assert!(bad[0].to_string().contains("value of 1.0"), "{}", bad[0]);
+    }
+
+    #[test]
+    fn the_queue_is_the_same_however_the_log_is_cut_into_pieces() {
+        let whole = queue_of(&[LOG]);
+        for cut in 0..LOG.len() {
+            let (a, b) = LOG.split_at(cut);
+            let third = queue_of(&[a, &b[..b.len() / 2], &b[b.len() / 2..]]);
+            assert_eq!(third.bad(), whole.bad(), "cut at {cut}");
+            assert_eq!(third.records(), whole.records(), "cut at {cut}");
+            let reader = queue_of(&[a, b]);
+            assert_eq!(reader.bad(), whole.bad(), "cut at {cut}");
+            assert_eq!(reader.queue().jobs(), whole.queue().jobs(), "cut at {cut}");
+            let job = reader.queue().job(JobId::new(1, 0));
+            assert_eq!(job, whole.queue().job(JobId::new(1, 0)), "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One line of a queue log: an operation, a key and what belongs to it (`classad_log.h`).
+
+use htc_base::job::JobId;
+
+/// An operation on the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// 101: an ad begins.
+    New {
+        /// Its key.
+        key: JobId,
+        /// `Job`, `Owner`, ...; empty for none.
+        my_type: &'a [u8],
+        /// `Machine` or empty.
+        target_type: &'a [u8],
+    },
+    /// 102: an ad is gone.
+    Destroy(JobId),
+    /// 103
+    Set {
+        /// The ad.
+        key: JobId,
+        /// The attribute.
+        name: &'a [u8],
+        /// An expression of the old form.
+        value: &'a [u8],
+    },
+    /// 104
+    Delete {
+        /// The ad.
+        key: JobId,
+        /// The attribute.
+        name: &'a [u8],
+    },
+    /// 105: what follows counts only when the transaction ends.
+    Begin,
+    /// 106
+    End,
+    /// 107: the first record of a file.
+    Header {
+        /// One more with each rewriting.
+        sequence: i64,
+        /// When the queue was made, in seconds since the epoch.
+        created: i64,
+    },
+    /// 999: never written on purpose.
+    Marker,
+}
+
+/// Why a line is no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// It does not begin with a number that is an operation.
+    #[error("a record begins with an operation, 101 to 107")]
+    Operation,
+    /// There is no key where one belongs.
+    #[error("expected a key such as 12.0 or 012.-1 after the operation")]
+    Key,
+    /// A 103 or 104 without an attribute.
+    #[error("expected the name of an attribute after the key")]
+    Name,
+    /// A 103 without a value.
+    #[error("expected an expression after the attribute")]
+    Value,
+}
+
+/// The word a text begins with and what follows it.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let text = &text[start..];
+    let end = text.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(text.len());
+    (&text[..end], &text[end..])
+}
+
+/// `(empty)` stands for an empty word.
+fn type_word(word: &[u8]) -> &[u8] {
+    if word == b"(empty)" { b"" } else { word }
+}
+
+fn integer(word: &[u8]) -> Option<i64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// A key of the common form `12.3` without the checks that odd ones need.
+fn key(word: &[u8]) -> Result<JobId, RecordError> {
+    let mut value = [0i32; 2];
+    let mut part = 0;
+    if word.len() <= 18 {
+        for (at, &byte) in word.iter().enumerate() {
+            match byte {
+                b'0'..=b'9' => {
+                    match value[part].checked_mul(10).and_then(|v| v.checked_add(i32::from(byte - b'0'))) {
+                        Some(next) => value[part] = next,
+                        None => return Err(RecordError::Key),
+                    }
+                }
+                b'.' if part == 0 && at > 0 && at + 1 < word.len() => part = 1,
+                _ => return JobId::parse_key(word).ok_or(RecordError::Key),
+            }
+        }
+        if part == 1 {
+            return Ok(JobId { cluster: value[0], proc: value[1] });
+        }
+    }
+    JobId::parse_key(word).ok_or(RecordError::Key)
+}
+
+/// A 103 as the schedd writes it, which nearly all records are: one blank between the parts. Whatever else it may be, the general
+/// way reads it.
+fn plain_set(line: &[u8]) -> Option<Record<'_>> {
+    /// So many digits are no number that could be too large.
+    const DIGITS: usize = 9;
+    let number = |text: &[u8]| -> Option<(i32, usize)> {
+        let digits = text.iter().take(DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=DIGITS).contains(&digits) {
+            return None;
+        }
+        Some((text[..digits].iter().fold(0, |value, byte| value * 10 + i32::from(byte - b'0')), digits))
+    };
+    let rest = line.strip_prefix(b"103 ")?;
+    let (cluster, digits) = number(rest)?;
+    let rest = rest[digits..].strip_prefix(b".")?;
+    let (rest, sign) = rest.strip_prefix(b"-").map_or((rest, 1), |rest| (rest, -1));
+    let (proc, digits) = number(rest)?;
+    let rest = rest[digits..].strip_prefix(b" ")?;
+    let blank = rest.iter().position(|byte| *byte <= b' ').filter(|at| *at > 0 && rest[*at] == b' ')?;
+    let (name, value) = (&rest[..blank], &rest[blank + 1..]);
+    (*value.first()? > b' ').then_some(Record::Set { key: JobId { cluster, proc: sign * proc }, name, value })
+}
+
+impl<'a> Record<'a> {
+    /// Reads a line without its end.
+    ///
+    /// # Errors
+    /// Says what is missing.
+    pub fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
+        if let Some(set) = plain_set(line) {
+            return Ok(set);
+        }
+        let (operation, rest) = word(line);
+        let with_key = |rest| {
+            let (text, rest) = word(rest);
+            Ok((key(text)?, rest))
+        };
+        let with_name = |rest| {
+            let (name, rest) = word(rest);
+            if name.is_empty() { Err(RecordError::Name) } else { Ok((name, rest)) }
+        };
+        Ok(match operation {
+            b"101" => {
+                let (key, rest) = with_key(rest)?;
+                let (my_type, rest) = word(rest);
+                let (target_type, _) = word(rest);
+                Record::New { key, my_type: type_word(my_type), target_type: type_word(target_type) }
+            }
+            b"102" => Record::Destroy(with_key(rest)?.0),
+            b"103" => {
+                let (key, rest) = with_key(rest)?;
+                let (name, rest) = with_name(rest)?;
+                // One separator; blanks before a value belong to nobody.
+                let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
+                let value = &rest[blanks..];
+                if value.is_empty() {
+                    return Err(RecordError::Value);
+                }
+                Record::Set { key, name, value }
+            }
+            b"104" => {
+                let (key, rest) = with_key(rest)?;
+                Record::Delete { key, name: with_name(rest)?.0 }
+            }
+            b"105" => Record::Begin,
+            b"106" => Record::End,
+            b"107" => {
+                let (sequence, rest) = word(rest);
+                let (_, rest) = word(rest);
+                let sequence = integer(sequence).ok_or(RecordError::Value)?;
+                Record::Header { sequence, created: integer(word(rest).0).unwrap_or(0) }
+            }
+            b"999" => Record::Marker,
+            _ => return Err(RecordError::Operation),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_the_schedd_writes_them() {
+        let id = JobId::new;
+        let set = Record::Set { key: id(1, -1), name: b"Cmd", value: b"\"/bin/sh  -c\" " };
+        assert_eq!(Record::parse(b"103 01.-1 Cmd \"/bin/sh  -c\" "), Ok(set));
+        let new = Record::New { key: id(0, 2), my_type: b"Owner", target_type: b"" };
+        assert_eq!(Record::parse(b"101 0.2 Owner (empty)"), Ok(new));
+        assert_eq!(Record::parse(b"105 "), Ok(Record::Begin));
+        assert_eq!(Record::parse(b"106 #done"), Ok(Record::End));
+        let header = Record::Header { sequence: 3, created: 1795217573 };
+        assert_eq!(Record::parse(b"107 3 CreationTimestamp 1795217573"), Ok(header));
+        assert_eq!(Record::parse(b"102 4294967296.0"), Err(RecordError::Key));
+        assert_eq!(Record::parse(b"103 1.0"), Err(RecordError::Name));
+        assert_eq!(Record::parse(b"103 1.0 A "), Err(RecordError::Value));
+        assert_eq!(Record::parse(b""), Err(RecordError::Operation));
+    }
+
+    #[test]
+    fn a_plain_set_is_read_as_the_general_way_reads_it() {
+        let general = |line: &[u8]| {
+            // Two blanks are not plain.
+            let text = [b"103  ", &line[4..]].concat();
+            Record::parse(&text).map(|record| format!("{record:?}")).map_err(|error| error.to_string())
+        };
+        for line in [
+            "103 1.0 A 1",
+            "103 01.-1 A 1",
+            "103 0.0 A 1 ",
+            "103 1.0 A",
+            "103 1.0 A ",
+            "103 1.0  A 1",
+            "103 1.0 A  1",
+            "103 1.0\tA 1",
+            "103 1.0 A\t1",
+            "103 1.0 A \t1",
+            "103 1.- A 1",
+            "103 .1 A 1",
+            "103 1. A 1",
+            "103 -1.0 A 1",
+            "103 2147483647.0 A 1",
+            "103 4294967296.0 A 1",
+            "103 1.99999999999 A 1",
+            "103 1.0x A 1",
+            "103 1.0 A\x0c 1",
+            "103 1.0 A\r",
+            "103 0001.00 A \"x y\"",
+        ] {
+            let plain = Record::parse(line.as_bytes());
+            let plain = plain.map(|record| format!("{record:?}")).map_err(|error| error.to_string());
+            assert_eq!(plain, general(line.as_bytes()), "{line:?}");
+        }
+    }
+}

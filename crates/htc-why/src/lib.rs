@@ -1,0 +1,5 @@
+//! Reasons: ads that make each part of each condition true and not true, and whether two transforms or two routers do the same.
+
+pub mod cover;
+pub mod routers;
+pub mod transforms;
